@@ -55,7 +55,10 @@ static int make_room(struct og_sampler *s, struct og_tree_blocks *b, size_t n, b
     b->id = og__alloc(s->budget, n * sizeof(*b->id), part, err);
     b->weight = weights ? og__alloc(s->budget, n * sizeof(*b->weight), part, err) : NULL;
     b->room = n;
-    return b->place && b->id && (b->weight || !weights) ? 0 : -ENOMEM;
+    if (b->place && b->id && (b->weight || !weights))
+        return 0;
+    drop_room(s, b);
+    return -ENOMEM;
 }
 
 static int open_blocks(struct og_hop *h, struct og_tree_blocks **out, struct og_err *err)

@@ -235,7 +235,7 @@ int og__fetch_begin(struct og_sampler *s, uint32_t *src, float *weight, uint64_t
     OG_TRY(s->disk ? 0 : open_disk(s, err));
     OG_TRY(begin(s, &s->disk->sources, src, n, err));
     s->disk->sources.held = held;
-    if (weight)
+    if (weight || (n == 0 && s->disk->weights.of)) /* a hop without edges has no array */
         OG_TRY(begin(s, &s->disk->weights, (uint32_t *)(void *)weight, n, err));
 out:
     return rc;

@@ -137,7 +137,7 @@ def check_refusals(graph):
     refused(f"made with sym, required are rows made with row,loops", *base, f"0-{HOPS}:row,loops")
     refused("--inputs 0-x: 0-K or K expected", *base, "0-x")
     refused("sees no neighbours", *base, "0", "--sampler", "labor")
-    refused("needs all nodes", *base, f"0-{HOPS}", "--task", "link")
+    refused("needs rows of all nodes", *base, f"0-{HOPS}", "--task", "link")
     assert "it sees no neighbours" in run(*base, "0", "--layers", 3, "--fanout", "5,5,5").stderr
     shutil.rmtree("never")
     assert "--inputs has no effect" in run("train", graph, "--model", "sage", "--fanout", "3", "--epochs", 1, "--inputs", "0-2", "--run", "never").stderr
