@@ -230,14 +230,12 @@ static void blocks_are_read_once(void **state)
     free_graph(&g);
 }
 
-/* The first batch has no edges, and so no weights. */
+/* Some batches have no edges, and so no weights, also when their memory is new. */
 static void weights_come_after_none(void **state)
 {
+    static const enum og_sampler_kind kinds[] = {OG_SAMPLER_DISJOINT, OG_SAMPLER_UNIFORM};
     const int fanout[1] = {10};
-    const struct og_sampling how = {.kind = OG_SAMPLER_DISJOINT, .weights = true};
     struct graph g = make_hubs();
-    struct og_batch_memory m;
-    struct og_sampler *s;
     uint32_t seed = 0;
     (void)state;
     write_graph("weighed", &g, OURS);
@@ -245,21 +243,69 @@ static void weights_come_after_none(void **state)
     struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
     while (g.indptr[seed] < g.indptr[seed + 1])
         seed++;
-    og__batch_init(&m, NULL);
-    assert_int_equal(og__sampler_open(&s, &disk, fanout, 1, 3, NULL, NULL), 0);
-    assert_int_equal(og__sampler_choose(s, &how, NULL), 0);
-    for (uint32_t batch = 0; batch < 4; batch++) {
-        const uint32_t v = batch % 2 ? 21 : seed;
-        const struct og_sample_key key = {.stream = OG__STREAM_EVAL, .batch = batch};
-        assert_int_equal(og__sample(s, &v, 1, &key, &m, NULL), 0);
-        assert_int_equal(m.batch.hop[0].n_edges, batch % 2 ? 10 : 0);
-        for (uint32_t e = 0; e < m.batch.hop[0].n_edges; e++)
-            assert_true(m.batch.hop[0].weight[e] >= 0 && m.batch.hop[0].weight[e] < 3);
+    for (size_t k = 0; k < OG_COUNT(kinds); k++) {
+        const struct og_sampling how = {.kind = kinds[k], .weights = true};
+        struct og_batch_memory m;
+        struct og_sampler *s;
+        og__batch_init(&m, NULL);
+        assert_int_equal(og__sampler_open(&s, &disk, fanout, 1, 3, NULL, NULL), 0);
+        assert_int_equal(og__sampler_choose(s, &how, NULL), 0);
+        for (uint32_t batch = 0; batch < 4; batch++) {
+            const uint32_t v = batch % 2 ? 21 : seed;
+            const struct og_sample_key key = {.stream = OG__STREAM_EVAL, .batch = batch};
+            assert_int_equal(og__sample(s, &v, 1, &key, &m, NULL), 0);
+            assert_int_equal(m.batch.hop[0].n_edges, batch % 2 ? 10 : 0);
+            for (uint32_t e = 0; e < m.batch.hop[0].n_edges; e++)
+                assert_true(m.batch.hop[0].weight[e] >= 0 && m.batch.hop[0].weight[e] < 3);
+            if (batch % 2)
+                og__batch_release(&m);
+        }
+        og__sampler_close(s);
+        og__batch_release(&m);
     }
+    og__topology_release(&disk);
+    og__graph_close(ds);
+    free_graph(&g);
+}
+
+/* A hub whose list does not fit is an error. Later batches are sampled. */
+static void small_batches_follow_one_that_does_not_fit(void **state)
+{
+    const int fanout[1] = {-1};
+    const struct og_sampling how = {.kind = OG_SAMPLER_DISJOINT};
+    const struct og_sample_key key = {.stream = OG__STREAM_EVAL};
+    struct graph g = make_hubs();
+    struct og_batch_memory m;
+    struct og_sampler *s;
+    uint32_t seeds[2000], n = 0, hub = 0;
+    (void)state;
+    write_graph("large", &g, OURS);
+    struct og_graph *ds = open_dataset("large");
+    struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
+    struct og_budget *b = og__budget_new((size_t)1 << 30);
+    for (uint32_t v = 0; v < NODES; v++) {
+        const int64_t degree = g.indptr[v + 1] - g.indptr[v];
+        if (degree < 40 && n < OG_COUNT(seeds))
+            seeds[n++] = v;
+        if (degree > g.indptr[hub + 1] - g.indptr[hub])
+            hub = v;
+    }
+    og__batch_init(&m, NULL);
+    assert_int_equal(og__sampler_open(&s, &disk, fanout, 1, 3, b, NULL), 0);
+    assert_int_equal(og__sampler_choose(s, &how, NULL), 0);
+    assert_int_equal(og__sample(s, seeds, n, &key, &m, NULL), 0);
+    const size_t rest = og__budget_left(b) - 1024;
+    void *filler = og__alloc(b, rest, "sampler", NULL);
+    assert_non_null(filler);
+    assert_int_equal(og__sample(s, &hub, 1, &key, &m, NULL), -ENOMEM);
+    og__release(b, filler, rest, "sampler");
+    for (uint32_t i = 0; i < 8; i++)
+        assert_int_equal(og__sample(s, seeds + i, 4, &key, &m, NULL), 0);
     og__sampler_close(s);
     og__batch_release(&m);
     og__topology_release(&disk);
     og__graph_close(ds);
+    og__budget_free(b);
     free_graph(&g);
 }
 
@@ -268,6 +314,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_read_once),
         cmocka_unit_test(weights_come_after_none),
+        cmocka_unit_test(small_batches_follow_one_that_does_not_fit),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
