@@ -242,7 +242,7 @@ struct og_nn_ops {
     /* Pack weights into the backend's layout; required after every change of value. */
     int (*pack)(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err);
 #define OG__OP_FIELD(name, operands) \
-    int (*name)(struct og_nn_backend * be, const struct operands *op, struct og_err *err);
+    int (*(name))(struct og_nn_backend * be, const struct operands *op, struct og_err *err);
     OG__PRODUCT_OPS(OG__OP_FIELD)
     OG__PLAIN_OPS(OG__OP_FIELD)
     OG__EDGE_OPS(OG__OP_FIELD)

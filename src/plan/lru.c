@@ -32,7 +32,7 @@ static uint32_t take_hits(struct lru *s, const uint32_t *ids, struct og_plan *ou
     for (uint32_t i = 0; i < out->n; i++) {
         if (out->place[i] == NONE)
             continue;
-        og__queue_take_out(s->slots.link, out->place[i]);
+        og__ring_take_out(s->slots.link, out->place[i]);
         hits++;
     }
     return hits;
@@ -62,7 +62,7 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
     uint32_t stays = out->n - first;
     for (uint32_t others = s->slots.n_filled - hits; others + stays > n_slots; others--) {
         uint32_t oldest = s->slots.link[n_slots].newer;
-        og__queue_take_out(s->slots.link, oldest);
+        og__ring_take_out(s->slots.link, oldest);
         evict(s, oldest);
     }
     for (uint32_t i = first; i < out->n; i++) {
@@ -72,7 +72,7 @@ static int step_lru(struct og_policy *p, const uint32_t *ids, struct og_plan *ou
             og__slots_put(&s->slots, slot, ids[i]);
             og__plan_change(out, i, slot);
         }
-        og__queue_push(s->slots.link, n_slots, slot);
+        og__ring_push(s->slots.link, n_slots, slot);
     }
     return 0;
 }
@@ -81,7 +81,7 @@ static void invalidate_lru(struct og_policy *p, uint32_t first)
 {
     struct lru *s = p->state;
     for (uint32_t slot = first; slot < s->slots.n_filled; slot++)
-        og__queue_take_out(s->slots.link, slot);
+        og__ring_take_out(s->slots.link, slot);
     og__slots_cut(&s->slots, first);
 }
 

@@ -65,7 +65,7 @@ static int queue_of(const struct s3fifo *s, uint32_t slot)
 static void take_out(struct s3fifo *s, uint32_t slot)
 {
     const int queue = queue_of(s, slot);
-    og__queue_take_out(s->slots.link, slot);
+    og__ring_take_out(s->slots.link, slot);
     s->size[queue]--;
     s->pinned[queue] -= (s->slots.mark[slot] & OG__PINNED) != 0;
 }
@@ -74,7 +74,7 @@ static void push(struct s3fifo *s, uint32_t slot, uint8_t mark)
 {
     s->slots.mark[slot] = mark;
     const int queue = queue_of(s, slot);
-    og__queue_push(s->slots.link, s->slots.n + (uint32_t)queue, slot);
+    og__ring_push(s->slots.link, s->slots.n + (uint32_t)queue, slot);
     s->size[queue]++;
     s->pinned[queue] += (mark & OG__PINNED) != 0;
 }

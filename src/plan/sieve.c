@@ -33,7 +33,7 @@ static void take_out(struct sieve *s, uint32_t slot)
 {
     if (s->hand == slot)
         s->hand = s->slots.link[slot].newer;
-    og__queue_take_out(s->slots.link, slot);
+    og__ring_take_out(s->slots.link, slot);
     og__slots_drop(&s->slots, slot);
 }
 
@@ -58,7 +58,7 @@ static void enter(void *policy, uint32_t slot, uint32_t node)
 {
     struct sieve *s = policy;
     (void)node;
-    og__queue_push(s->slots.link, s->slots.n, slot);
+    og__ring_push(s->slots.link, s->slots.n, slot);
     s->slots.mark[slot] = OG__PINNED;
 }
 

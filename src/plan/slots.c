@@ -34,7 +34,7 @@ int og__slots_open(struct og_slots *s, uint32_t n, bool marks, uint32_t heads, s
         return -ENOMEM;
     memset(s->node, 0xff, n * sizeof(*s->node));
     for (uint32_t i = 0; i < heads; i++)
-        og__queue_init(s->link, n + i);
+        og__ring_init(s->link, n + i);
     return 0;
 }
 

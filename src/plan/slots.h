@@ -68,18 +68,18 @@ struct og_link {
     uint32_t newer, older; /* of a head: newer is the oldest slot, older the newest */
 };
 
-static inline void og__queue_init(struct og_link *link, uint32_t head)
+static inline void og__ring_init(struct og_link *link, uint32_t head)
 {
     link[head].newer = link[head].older = head;
 }
 
-static inline void og__queue_take_out(struct og_link *link, uint32_t slot)
+static inline void og__ring_take_out(struct og_link *link, uint32_t slot)
 {
     link[link[slot].newer].older = link[slot].older;
     link[link[slot].older].newer = link[slot].newer;
 }
 
-static inline void og__queue_push(struct og_link *link, uint32_t head, uint32_t slot)
+static inline void og__ring_push(struct og_link *link, uint32_t head, uint32_t slot)
 {
     link[slot].newer = head;
     link[slot].older = link[head].older;

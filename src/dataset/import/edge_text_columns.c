@@ -333,6 +333,21 @@ static const char *first_edge(const char *at, const char *end)
     return at < end ? at : NULL;
 }
 
+/* The columns have the names of a line, and the first edge has as many. */
+static int name_by(struct og_edge_text *p, const char *names, const char *line, const char *edge,
+                   struct og_err *err)
+{
+    int rc = name_columns(p, names, line, err);
+    if (rc >= 0 && edge)
+        rc = check_width(p, names, edge, err);
+    if (rc >= 0 && p->reverse && p->dst < p->src)
+        return og__text_wrong(&p->text, line,
+                              "leave out --reverse: names say which end is which; or --columns "
+                              "src,dst --reverse",
+                              "dst stands before src already", err);
+    return rc;
+}
+
 int og__edge_text_begin(struct og_edge_text *p, const char **begin, const char *end,
                         struct og_err *err)
 {
@@ -361,13 +376,5 @@ int og__edge_text_begin(struct og_edge_text *p, const char **begin, const char *
         return name_as_told(p, line, err);
     if (!named && (p->skip > 0 || !remark || !og__names_ends(remark, false)))
         return at == end ? 0 : number_columns(p, line, err);
-    int rc = name_columns(p, named ? line : remark, line, err);
-    if (rc >= 0 && edge)
-        rc = check_width(p, named ? line : remark, edge, err);
-    if (rc >= 0 && p->reverse && p->dst < p->src)
-        return og__text_wrong(&p->text, line,
-                              "leave out --reverse: names say which end is which; or --columns "
-                              "src,dst --reverse",
-                              "dst stands before src already", err);
-    return rc;
+    return name_by(p, named ? line : remark, line, edge, err);
 }
