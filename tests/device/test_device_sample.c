@@ -220,7 +220,7 @@ static void what_does_not_go_together_is_refused(void **state)
     static const char *const cases[][4] = {{"device", "device", "cpu", "the host"},
                                            {"device", "sampler", "labor", "uniform"},
                                            {"device", "topology", "disk", "memory"},
-                                           {"pinned", "alternate", "true", "give way"}};
+                                           {"pinned", "alternate", "true", "would release"}};
     char dataset[400];
     snprintf(dataset, sizeof(dataset), "%s/graph1", folder);
     for (size_t i = 0; i < OG_COUNT(cases); i++) {

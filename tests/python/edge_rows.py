@@ -142,7 +142,7 @@ def test_ranks():
 
 
 def test_what_is_refused():
-    for options, words in (({"sampler": "walk", "fanout": [3, 3]}, "walk"), ({"sample_on": "device", "device": "virtual"}, "device"), ({"task": "link"}, "held out")):
+    for options, words in (({"sampler": "walk", "fanout": [3, 3]}, "walk"), ({"sample_on": "device", "device": "virtual"}, "device"), ({"task": "link"}, "held-out edges")):
         with raises(outgrow.OptionError, "features of edges", words):
             batches("narrow", **options)
     with raises(outgrow.OptionError, "without: has no features of edges", "edge_attr.npy"):

@@ -93,7 +93,7 @@ def test_links():
     for batch in batches("links", task="link", edge_split="dataset", fanout=[5, 3]):
         for hop in batch.hops:
             Lists("links/").check(hop, batch.ids, batch.ids)
-    with raises(outgrow.OptionError, "places of edges", "held out"):
+    with raises(outgrow.OptionError, "places of edges", "held-out edges"):
         next(batches("graph", task="link", fanout=[5, 3]))
     assert lists.dst.size == 16000
 
@@ -113,7 +113,7 @@ def test_what_is_refused():
     with raises(outgrow.OptionError, "places of edges", "device"):
         next(batches("graph", sample_on="device", device="virtual", fanout=[3, 3]))
     command("sample", "graph", "--out", "samples", "--fanout", "3,3", "--epochs", "1", "--quiet")
-    with raises(outgrow.OptionError, "places of edges", "pre-sampled"):
+    with raises(outgrow.OptionError, "places of edges", "from samples"):
         next(batches("graph", samples="samples", fanout=[3, 3], epochs=1))
     assert all(hop.e_id is None for batch in batches("graph", fanout=[3, 3], e_id=False) for hop in batch.hops)
 

@@ -234,10 +234,10 @@ def check_evaluated():
         assert made["best_epoch"] < len(made["epochs"]), made["best_epoch"]
         same("best-all", f"best-{name}")
     # rows of the best epoch go into slots, while chunks have older ones
-    run("generate", "tiny", "--types", "user:300:8,tag:4", "--classes", 4, "--train-fraction", 0.2, "--relations", "user:likes:user:1,tag:on:user:1")
+    run("generate", "four", "--types", "user:300:8,tag:4", "--classes", 4, "--train-fraction", 0.2, "--relations", "user:likes:user:1,tag:on:user:1")
     for seed in range(890, 900):
         way = ["--embedding-optimizer", "adagrad", "--embedding", 8, "--fanout", 1, "--batch", 3, "--epochs", 3, "--lr", 0.3, "--threads", 1, "--seed", seed]
-        tests = [train("tiny", f"tiny-{seed}-{name}", *way, *more)["test_metrics"]
+        tests = [train("four", f"four-{seed}-{name}", *way, *more)["test_metrics"]
                  for name, more in (("all", []), ("few", ["--policy", "frequency", "--cache", "100%", "--superbatch", 2]))]
         assert tests[0] == tests[1], (seed, tests)
 
@@ -247,7 +247,7 @@ def check_many_chunks():
     run("generate", "chunks", "--types", "user:6000:8,item:20000", "--classes", 4, "--train-fraction", 0.3,
         "--relations", "user:likes:user:3,item:bought_by:user:4,user:buys:item:3")
     run("plan", "chunks", "--embedding", 64, "--embedding-optimizer", "sparse-adam", "--fanout", "2,2", "--hidden", 8, "--batch", 2, "--threads", 1,
-        "--policy", "belady", "--cache", "10%", "--superbatch", 900, "--memory", "42M")
+        "--policy", "belady", "--cache", "10%", "--superbatch", 900, "--memory", "44M")
 
 
 def kernel_bytes(*words):

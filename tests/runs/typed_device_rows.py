@@ -15,7 +15,7 @@ from typed_command import refused, run, some
 TRAIN = ["--epochs", 2, "--batch", 40, "--fanout", "3,2", "--hidden", 8, "--threads", 2, "--lr", 0.05, "--memory", "160M", "--embedding", 6, "--accumulate", 2, "--dropout", 0.3]
 RELATIONS = ["author:writes:paper:3", "paper:cites:paper:4", "paper:written.by:author:2", "venue:has:paper:1", "paper:at:venue:5", "group:has:author:2", "author:in:group:1"]
 VIRTUAL = ["--device", "virtual"]
-THERE = [*VIRTUAL, "--device-memory", "1100K"]
+THERE = [*VIRTUAL, "--device-memory", "1104K"]
 AHEAD = ["--superbatch", 5]
 WAYS = {
     "static": [*THERE, "--policy", "degree", "--cache", "20%"],
@@ -150,7 +150,7 @@ def learnt_rows_alone():
 
 def what_does_not_go_says_so():
     for words, said in ((["--device-memory", "10K"], "smallest that would do"), (["--device-memory", "1M", "--policy", "sweep"], "sweep"),
-                        (["--device-memory", "1100K", "--policy", "degree", "--victim", "pvp"], "victim"), (["--device-memory", "1100K", "--victim", "pvp:depth=400000"], "victim")):
+                        (["--device-memory", "1104K", "--policy", "degree", "--victim", "pvp"], "victim"), (["--device-memory", "1104K", "--victim", "pvp:depth=400000"], "victim")):
         assert said in refused("train", "graph", *TRAIN, *VIRTUAL, *words, "--run", "no"), words
         assert not os.path.exists("no")
 

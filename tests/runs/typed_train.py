@@ -440,7 +440,7 @@ def relations_share_bases():
         check_predictions(graph, f"rgcn-{name}/best.safetensors", 2, f"rgcn-{name}.npy", residual=name == "bases")
         run("train", graph, *RUN, "--model", "rgcn", *more, "--init", f"rgcn-{name}/best.safetensors", "--run", f"rgcn-further-{name}")
     run("generate", "twelve", "--types", "paper:90:12,author:70:8,venue:9:5", "--relations", ",".join(RELATIONS), "--classes", 5, "--train-fraction", 0.3)
-    for checkpoint, graph, said in ("each", "bare", "no tensor lins.venue.weight"), ("learnt", "relations", "lins.venue.weight has another shape"), ("bases", "twelve", "lins.paper.weight: no features here"):
+    for checkpoint, graph, said in ("each", "bare", "no tensor lins.venue.weight"), ("learnt", "relations", "lins.venue.weight has another shape"), ("bases", "twelve", "lins.paper.weight: a layer for features"):
         assert said in refused("eval", graph, "--checkpoint", f"rgcn-{checkpoint}/best.safetensors"), said
     # so many seeds that threads share the gradients of a matrix that is higher than wide
     run("generate", "wide", "--types", "paper:18000:40,venue:30:40", "--relations", "paper:cites:paper:2,paper:at:venue:5", "--train-fraction", 0.3, "--classes", 3)

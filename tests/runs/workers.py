@@ -466,7 +466,7 @@ def one_that_begins_otherwise_is_refused():
                     "--threads", "1", "--seed", "2", "--quiet"], check=True)
     same = ["graph", "--accumulate", "2"]
     for args, says in ((["other", "--accumulate", "2"], "another dataset"), ([*same, "--lr", "0.5"], "other options"),
-                       ([*same, "--topology", "disk"], "would share topology or features")):
+                       ([*same, "--topology", "disk"], "share topology or features, but not all")):
         shutil.rmtree("apart", ignore_errors=True)
         told = by_hand([*same, "--run", "apart"], [*args, "--run", "apart"])
         assert all(status == 1 for _, status in told) and says in told[0][0] and "hint:" in told[0][0], (args, told)

@@ -159,7 +159,7 @@ def test_edgelist():
     save("folder/feat.npy", feat[:n - 9])
     save("folder/label.npy", label[:n - 9])
     refused("edgelist", "folder", "edges.tsv.gz: line", "does not have")
-    refused("edgelist", "snap.txt", "of memory", flags=["--memory", "1M"])
+    refused("edgelist", "snap.txt", "too little to sort edges", flags=["--memory", "1M"])
 
 
 def by_id(folder, pairs, feat=None, label=None, head="", **lists):
