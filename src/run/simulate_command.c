@@ -51,8 +51,7 @@ static int check_policies(const struct simulator *m, const struct simulator *lis
         if (og__hotness_needs_graph(lists->policy[i].kind))
             return og__fail(err, -EINVAL,
                             "give both, and the options of `outgrow sample`: outgrow simulate "
-                            "DATASET --samples "
-                            "TRACE ...",
+                            "DATASET --samples TRACE ...",
                             "policy: %s ranks nodes by their edges: a trace has none, %s has them",
                             lists->policy[i].name, m->folder.said.dataset);
     int rc = 0;

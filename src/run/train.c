@@ -625,8 +625,7 @@ int og_train(const char *dataset, const struct og_options *opt, const struct og_
     t.files = og__run_files(t.ranks);
     const int ranks = (int)og__rounds_ranks(&t);
     if (opt->workers > 1 && opt->workers != ranks)
-        rc = og__fail(err, -EINVAL,
-                      "leave it out with mpirun, or start `outgrow train --workers` without",
+        rc = og__fail(err, -EINVAL, "leave out --workers under mpirun, or mpirun with --workers",
                       "--workers %d: %d processes were started", opt->workers, ranks);
     else
         rc = train_among(&t, dataset, opt, observer, err);

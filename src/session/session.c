@@ -270,10 +270,11 @@ out:
 
 static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
 {
-    int rc;
-    OG_TRY(open_graph(s, dataset, err));
-    OG_TRY(name_missing_files(s, err));
+    int rc = open_graph(s, dataset, err);
     s->workload.row_graph = s->workload.graph;
+    if (rc < 0)
+        return rc;
+    OG_TRY(name_missing_files(s, err));
     OG_TRY(check_share(s, err));
     if (s->workload.graph->has_types)
         OG_TRY(og__session_check_types(s, err));

@@ -229,7 +229,7 @@ out:
 void og__session_drop_edges(struct og_session *s)
 {
     struct og_workload *f = &s->workload;
-    if (f->row_graph && f->row_graph != f->graph) {
+    if (f->row_graph != f->graph) {
         free(f->row_graph->group);
         free(f->row_graph);
     }
