@@ -24,7 +24,9 @@ def ones_for(given, data):
 
 
 def keys_of(data):
-    """Attributes of a Data; keys is no method before PyTorch Geometric 2.4."""
+    """Attributes of a Data in the order in which they were given: its own keys() has them in another order in each process."""
+    if hasattr(data, "stores"):
+        return list(dict.fromkeys(key for store in data.stores for key in store.keys()))
     keys = getattr(data, "keys", None)
     return list(keys() if callable(keys) else keys or vars(data))
 
@@ -231,7 +233,7 @@ def choose_weights(given):
     weights = given.arguments["edge_weight"] = {name: value for name, value in given.arguments["edge_weight"].items() if are_weights(given, name, value)}
     if weights and set(weights) != set(given.arguments["edge_index"]):
         for name in weights:
-            given.unused[name] = [*{*given.unused[name], "edge_weight"}]
+            given.unused[name] = [*dict.fromkeys([*given.unused[name], "edge_weight"])]
         warn(f"data: some relations have no edge_weight, so outgrow.write keeps that of {', '.join(map(str, weights))} for batches alone")
         given.arguments["edge_weight"] = {}
 
