@@ -279,6 +279,11 @@ OG_MUST_CHECK int og__graph_edges(const struct og_graph *g, enum og__split split
                                   struct og_budget *b, uint32_t **ends, int64_t *count,
                                   struct og_err *err);
 
+/* Counts how many held-out edges of a split's list the graph has: a model sees these in training.
+ * Looks at `*looked` of them, evenly spaced. An absent list has none. */
+OG_MUST_CHECK int og__held_out_in_graph(const struct og_graph *g, enum og__split which,
+                                        int64_t *looked, int64_t *found, struct og_err *err);
+
 /* Loads the given negatives of a split from the budget as "seeds". They are *rows of *width ids in
  * the order of the file; absent: 0 and NULL. Release with og__release(b, ids, *rows * *width * 4,
  * "seeds"). */

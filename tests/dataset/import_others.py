@@ -77,6 +77,38 @@ def lists_of_typed_edges():
     assert "type 'type_1': 0 nodes" in refused("npy") and "number types without gaps" in refused("npy")
 
 
+def lists_in_any_form():
+    """Lists of edges may be transposed, and have OGB's names. Without one to train on, that is the graph. Held-out edges in the graph are found."""
+    edges = np.random.default_rng(5).permutation(np.unique(EDGES, axis=0))
+    rest, held = edges[:-70], {"valid": edges[-70:-40], "test": edges[-40:]}
+    for form in (lambda e: e, np.asfortranarray, lambda e: e.T.copy(), lambda e: np.asfortranarray(e.T)):
+        arrays(edges=form(rest), valid_pos=form(held["valid"]), test_pos=form(held["test"]), valid_neg=EDGES[:50])
+        got, said = taken("npy")
+        assert np.array_equal(got["train_edges"], rest) and "edges.npy: all are training edges" in said, said
+        assert all(np.array_equal(got[f"{name}_edges"], of) for name, of in held.items()) and np.array_equal(got["valid_neg_edges"], EDGES[:50])
+        shutil.rmtree("r", ignore_errors=True)
+        done = run("train", "out", *TRAIN, "--task", "link", "--run", "r")
+        assert done.returncode == 0 and "looked at" not in done.stderr, done.stderr
+    arrays(edges=edges, train_pos=rest, valid_pos=held["valid"][:2].T, test_pos=held["test"])
+    got, said = taken("npy")
+    assert np.array_equal(got["train_edges"], rest) and np.array_equal(got["valid_edges"], held["valid"][:2].T) and "all are" not in said, said
+    shutil.rmtree("r", ignore_errors=True)
+    done = run("train", "out", *TRAIN, "--task", "link", "--run", "r")
+    n = len(held["test"])
+    assert done.returncode == 0 and f"test_edges.npy: {n} of {n} edges looked at are in the graph too" in done.stderr, done.stderr
+    arrays(edges=rest, valid_pos=held["valid"], valid_edges=held["valid"])
+    assert "both valid_edges.npy and valid_pos.npy" in refused("npy")
+    arrays(edges=rest, valid_pos=held["valid"].repeat(2, 1))
+    assert "one row an edge: src, dst" in refused("npy")
+    node_type = (np.arange(N) >= N // 2).astype(int)
+    kind = node_type[EDGES] @ [2, 1]
+    arrays(edges=EDGES, node_type=node_type, edge_type=kind, train_edges=EDGES[:99], train_edge_type=kind[:99], valid_edges=EDGES[99:160], valid_edge_type=kind[99:160])
+    taken("npy")
+    shutil.rmtree("r", ignore_errors=True)
+    done = run("train", "out", *TRAIN, "--task", "link", "--run", "r")
+    assert "valid_edges.npy: 61 of 61 edges looked at are in the graph too" in done.stderr, done.stderr
+
+
 def labels_of_edges():
     """True and false are classes, as in labels of nodes. Floats are values, which is said."""
     for labels, form, says in (LABEL[:40] > 0, "int64", False), (LABEL[:40], "int64", False), (LABEL[:40] / 1., "float32", True), (np.eye(3, dtype=bool)[LABEL[:40]], "float32", False):
@@ -181,7 +213,7 @@ def main():
     folder, here = tempfile.mkdtemp(prefix="og-others-"), os.getcwd()
     os.chdir(folder)
     try:
-        for test in lists_of_typed_edges, labels_of_edges, splits_by_name, edges_of_other_programs, sets_of_graphbolt, sparse_features, outputs_that_are_inputs, files_that_are_gone:
+        for test in lists_of_typed_edges, lists_in_any_form, labels_of_edges, splits_by_name, edges_of_other_programs, sets_of_graphbolt, sparse_features, outputs_that_are_inputs, files_that_are_gone:
             test()
             print(f"{test.__name__}: ok", flush=True)
     finally:

@@ -336,6 +336,9 @@ OG_MUST_CHECK int og__import_named(const struct og_importer *imp, const char *na
 /* Opens `name` of the source as .npy. With `optional`, absence leaves NULL and is no failure. */
 OG_MUST_CHECK int og__import_open_npy(const struct og_importer *imp, const char *name,
                                       bool optional, struct og_table **out, struct og_err *err);
+/* As og__table_npy_pairs. */
+OG_MUST_CHECK int og__import_open_pairs(const struct og_importer *imp, const char *name,
+                                        struct og_table **out, struct og_err *err);
 /* As og__table_npy_as_stored. */
 OG_MUST_CHECK int og__import_open_as_stored(const struct og_importer *imp, const char *name,
                                             struct og_table **out, bool *columns,

@@ -20,31 +20,28 @@ static int doubtful(const struct og_importer *imp, const struct og_table *t, con
 /* Files that a split may be in: one of them, or none. */
 static const struct split {
     const char *name; /* in the dataset */
-    bool of_edges;
     const char *file[9];
 } splits[] = {
-    {"train", false, {"train.npy", "train_idx.npy", "train_mask.npy", "train.csv"}},
+    {"train", {"train.npy", "train_idx.npy", "train_mask.npy", "train.csv"}},
     {"valid",
-     false,
      {"valid.npy", "val.npy", "valid_idx.npy", "val_idx.npy", "valid_mask.npy", "val_mask.npy",
       "valid.csv", "val.csv"}},
-    {"test", false, {"test.npy", "test_idx.npy", "test_mask.npy", "test.csv"}},
-    {"train_edges", true, {"train_edges.npy"}},
-    {"valid_edges", true, {"valid_edges.npy", "val_edges.npy"}},
-    {"test_edges", true, {"test_edges.npy"}},
+    {"test", {"test.npy", "test_idx.npy", "test_mask.npy", "test.csv"}},
+    {"train_edges", {"train_edges.npy", "train_pos.npy"}},
+    {"valid_edges", {"valid_edges.npy", "val_edges.npy", "valid_pos.npy", "val_pos.npy"}},
+    {"test_edges", {"test_edges.npy", "test_pos.npy"}},
 };
+static const struct split *const edges_of = &splits[OG_COUNT(splits) - OG__SPLITS];
+static const struct split graph_edges = {"edges", {"edges.npy", "edge_index.npy"}};
 
 /* Given negatives of edges: pairs [m, 2] for all of them, or destinations [edges, k] for each.
  * Files without an ending that says which are of either form. */
 static const struct split negatives[OG__SPLITS] = {
-    [OG__TRAIN] = {"train_edges",
-                   true,
-                   {"train_neg_edges.npy", "train_neg_dst.npy", "train_neg.npy"}},
+    [OG__TRAIN] = {"train_edges", {"train_neg_edges.npy", "train_neg_dst.npy", "train_neg.npy"}},
     [OG__VALID] = {"valid_edges",
-                   true,
                    {"valid_neg_edges.npy", "val_neg_edges.npy", "valid_neg_dst.npy",
                     "val_neg_dst.npy", "valid_neg.npy", "val_neg.npy"}},
-    [OG__TEST] = {"test_edges", true, {"test_neg_edges.npy", "test_neg_dst.npy", "test_neg.npy"}},
+    [OG__TEST] = {"test_edges", {"test_neg_edges.npy", "test_neg_dst.npy", "test_neg.npy"}},
 };
 
 static bool is_text(const char *file)
@@ -72,6 +69,44 @@ static int find_split(const struct og_importer *imp, const struct split *s, cons
     return 0;
 }
 
+/* The file of a split's edges. Where other edges are held out and none named to train on, these are
+ * the graph's own. */
+static int find_edges(const struct og_importer *imp, enum og__split which, const char **file,
+                      struct og_err *err)
+{
+    const char *valid, *test;
+    int rc;
+    OG_TRY(find_split(imp, &edges_of[which], file, err));
+    if (*file || which != OG__TRAIN || imp->ids.list)
+        return 0;
+    OG_TRY(find_split(imp, &edges_of[OG__VALID], &valid, err));
+    OG_TRY(find_split(imp, &edges_of[OG__TEST], &test, err));
+    OG_TRY(og__import_has(imp, "edge_type.npy", err));
+    if (rc == 0 && (valid || test))
+        OG_TRY(find_split(imp, &graph_edges, file, err));
+out:
+    return rc;
+}
+
+static int import_edges(struct og_importer *imp, enum og__split which, struct og_err *err)
+{
+    char name[32];
+    struct og_table *t = NULL;
+    const char *file;
+    int rc = find_edges(imp, which, &file, err);
+    if (rc < 0 || !file)
+        return rc;
+    snprintf(name, sizeof(name), "%s.npy", edges_of[which].name);
+    OG_TRY(og__import_open_pairs(imp, file, &t, err));
+    OG_TRY(doubtful(imp, t, edges_of[which].name, err));
+    OG_TRY(og__import_edge_split(imp, t, name, err));
+    if (strncmp(file, "edge", 4) == 0)
+        og__import_say(imp, "%s: all are training edges, as others are held out", t->name);
+out:
+    og__table_close(t);
+    return rc;
+}
+
 static int import_split(struct og_importer *imp, const struct split *s, struct og_err *err)
 {
     char name[32];
@@ -89,8 +124,7 @@ static int import_split(struct og_importer *imp, const struct split *s, struct o
         return 0;
     if (!is_text(file))
         OG_TRY(doubtful(imp, t, s->name, err));
-    rc = s->of_edges ? og__import_edge_split(imp, t, name, err)
-                     : og__import_split(imp, t, imp->graph.n_nodes, name, err);
+    rc = og__import_split(imp, t, imp->graph.n_nodes, name, err);
 out:
     og__table_close(t);
     return rc;
@@ -102,12 +136,11 @@ static int count_edges(struct og_importer *imp, enum og__split which, int64_t *n
 {
     struct og_table *t = NULL;
     const char *file;
-    const struct split *of = &splits[OG_COUNT(splits) - OG__SPLITS + which];
-    int rc = find_split(imp, of, &file, err);
+    int rc = find_edges(imp, which, &file, err);
     *n = -1;
     if (rc < 0 || !file)
         return rc;
-    rc = og__import_open_npy(imp, file, false, &t, err);
+    rc = og__import_open_pairs(imp, file, &t, err);
     *n = rc < 0 ? -1 : t->rows;
     og__table_close(t);
     return rc;
@@ -136,27 +169,25 @@ out:
 
 /* Files with a row per edge of a list. */
 static const struct split edge_labels[OG__SPLITS] = {
-    {"train_edges", true, {"train_edge_labels.npy", "train_edge_label.npy"}},
+    {"train_edges", {"train_edge_labels.npy", "train_edge_label.npy"}},
     {"valid_edges",
-     true,
      {"valid_edge_labels.npy", "valid_edge_label.npy", "val_edge_labels.npy",
       "val_edge_label.npy"}},
-    {"test_edges", true, {"test_edge_labels.npy", "test_edge_label.npy"}}};
+    {"test_edges", {"test_edge_labels.npy", "test_edge_label.npy"}}};
 static const struct split edge_rows[OG__SPLITS] = {
-    {"train_edges", true, {"train_edge_attr.npy"}},
-    {"valid_edges", true, {"valid_edge_attr.npy", "val_edge_attr.npy"}},
-    {"test_edges", true, {"test_edge_attr.npy"}}};
+    {"train_edges", {"train_edge_attr.npy"}},
+    {"valid_edges", {"valid_edge_attr.npy", "val_edge_attr.npy"}},
+    {"test_edges", {"test_edge_attr.npy"}}};
 static const struct split edge_times[OG__SPLITS] = {
-    {"train_edges", true, {"train_edge_times.npy", "train_edge_time.npy"}},
+    {"train_edges", {"train_edge_times.npy", "train_edge_time.npy"}},
     {"valid_edges",
-     true,
      {"valid_edge_times.npy", "valid_edge_time.npy", "val_edge_times.npy", "val_edge_time.npy"}},
-    {"test_edges", true, {"test_edge_times.npy", "test_edge_time.npy"}}};
+    {"test_edges", {"test_edge_times.npy", "test_edge_time.npy"}}};
 
 static const struct split edge_types[OG__SPLITS] = {
-    {"train_edges", true, {"train_edge_type.npy"}},
-    {"valid_edges", true, {"valid_edge_type.npy", "val_edge_type.npy"}},
-    {"test_edges", true, {"test_edge_type.npy"}}};
+    {"train_edges", {"train_edge_type.npy"}},
+    {"valid_edges", {"valid_edge_type.npy", "val_edge_type.npy"}},
+    {"test_edges", {"test_edge_type.npy"}}};
 
 int og__npy_edge_types_file(const struct og_importer *imp, enum og__split which, const char **file,
                             struct og_err *err)
@@ -217,8 +248,10 @@ out:
 int og__import_npy_splits(struct og_importer *imp, struct og_err *err)
 {
     int rc = 0;
-    for (size_t i = 0; i < OG_COUNT(splits); i++)
-        OG_TRY(import_split(imp, &splits[i], err));
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        OG_TRY(import_split(imp, &splits[s], err));
+    for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
+        OG_TRY(import_edges(imp, s, err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
         OG_TRY(import_negatives(imp, s, err));
         OG_TRY(import_of_edges(imp, &edge_labels[s], s, og__import_edge_labels, err));

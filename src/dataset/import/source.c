@@ -261,6 +261,19 @@ int og__import_open_npy(const struct og_importer *imp, const char *name, bool op
     return rc;
 }
 
+int og__import_open_pairs(const struct og_importer *imp, const char *name, struct og_table **out,
+                          struct og_err *err)
+{
+    char *path;
+    *out = NULL;
+    int rc = find_npy(imp, name, false, &path, err);
+    if (rc < 0)
+        return rc;
+    rc = og__table_npy_pairs(out, path, err);
+    free(path);
+    return rc;
+}
+
 int og__import_open_as_stored(const struct og_importer *imp, const char *name,
                               struct og_table **out, bool *columns, struct og_err *err)
 {

@@ -256,6 +256,17 @@ int og__table_npy(struct og_table **out, const char *path, struct og_err *err)
     return rc < 0 || !columns ? rc : read_by_columns(out, err);
 }
 
+int og__table_npy_pairs(struct og_table **out, const char *path, struct og_err *err)
+{
+    bool columns = false;
+    const int rc = og__table_npy_as_stored(out, path, &columns, err);
+    if (rc < 0)
+        return rc;
+    const struct og_table *t = *out; /* two stored rows are sources and destinations */
+    const bool in_rows = t->ndim == 2 && t->rows != t->columns && (t->rows == 2 || t->columns == 2);
+    return (in_rows ? t->rows == 2 : columns) ? read_by_columns(out, err) : 0;
+}
+
 int og__table_raw(struct og_table **out, const char *path, enum og__npy_type type, int64_t columns,
                   struct og_err *err)
 {

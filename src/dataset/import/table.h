@@ -50,6 +50,8 @@ struct og_table {
 
 /* C or Fortran order, either byte order. */
 OG_MUST_CHECK int og__table_npy(struct og_table **out, const char *path, struct og_err *err);
+/* Edges [n, 2] or [2, n] as rows of two; [2, 2] is [n, 2]. Other shapes stay. */
+OG_MUST_CHECK int og__table_npy_pairs(struct og_table **out, const char *path, struct og_err *err);
 /* Opens the rows as stored: an array in Fortran order is its transpose, and sets *columns. */
 OG_MUST_CHECK int og__table_npy_as_stored(struct og_table **out, const char *path, bool *columns,
                                           struct og_err *err);
