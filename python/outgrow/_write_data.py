@@ -24,7 +24,7 @@ def ones_for(given, data):
 
 
 def keys_of(data):
-    """Attributes of a Data in the order in which they were given: its own keys() has them in another order in each process."""
+    """Attributes of a Data, in the order given. Its own keys() has them in another order in each process."""
     if hasattr(data, "stores"):
         return list(dict.fromkeys(key for store in data.stores for key in store.keys()))
     keys = getattr(data, "keys", None)

@@ -279,7 +279,7 @@ OG_MUST_CHECK int og__graph_edges(const struct og_graph *g, enum og__split split
                                   struct og_budget *b, uint32_t **ends, int64_t *count,
                                   struct og_err *err);
 
-/* Counts how many held-out edges of a split's list the graph has: a model sees these in training.
+/* Counts held-out edges of a list that the graph has. A model sees these in training.
  * Looks at `*looked` of them, evenly spaced. An absent list has none. */
 OG_MUST_CHECK int og__held_out_in_graph(const struct og_graph *g, enum og__split which,
                                         int64_t *looked, int64_t *found, struct og_err *err);

@@ -152,7 +152,7 @@ out:
     return rc;
 }
 
-/* Held-out edges that the graph has carry messages in training: results are then too good. With
+/* Held-out edges that the graph has carry messages in training. Results are then too good. With
  * times a seed sees no edge of its own time or later, and labels are not in the edges. */
 static int tell_leaks(const struct og_session *s, struct og_err *err)
 {
