@@ -120,6 +120,47 @@ def check_eval():
         says([f"reads {D} features"], *judge("wide", 0))
 
 
+def check_columns():
+    """A checkpoint knows the names of the columns that it learnt, and how they were standardized. Others are refused, or a warning says so."""
+    own = np.random.default_rng(7)
+    ends = own.integers(0, M, (4 * M, 2))
+    a, b = own.standard_normal((2, M)) * 9 + 5
+
+    def table(name, columns, *words):
+        pathlib.Path(name).mkdir()
+        pathlib.Path(name, "edges.csv").write_text("src,dst\n" + "".join(f"{s},{d}\n" for s, d in ends))
+        rows = ["id,label," + ",".join(columns)] + [f"{i},{i % 3}," + ",".join(str(x[i]) for x in columns.values()) for i in range(M)]
+        pathlib.Path(name, "nodes.csv").write_text("\n".join(rows) + "\n")
+        run("import", name, f"t-{name}", "--split", "60/20/20", "--quiet", *words)
+
+    def said(*args):
+        done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
+        assert done.returncode == 0, (args, done.stderr)
+        return done.stderr
+
+    table("ab", {"a": a, "b": b}, "--standardize")
+    table("capitals", {"A": a + 1, "B": b}, "--standardize-as", "t-ab")
+    table("ba", {"b": b, "a": a}, "--standardize")
+    table("raw", {"a": a, "b": b})
+    table("anew", {"a": a + 1, "b": b}, "--standardize")
+    run("train", "t-ab", *RUN, "--run", "columns")
+    run("train", "t-raw", *RUN, "--run", "plain")
+    judge = ["eval", "{}", "--checkpoint", "columns/best.safetensors", *MEMORY]
+    apply = ["predict", "{}", "--checkpoint", "columns/checkpoint.safetensors", "--out", "columns.npy", "--overwrite", *MEMORY]
+    for command in judge, apply:
+        def on(graph, run="columns"):
+            return [word.format(graph).replace("columns/", f"{run}/") for word in command]
+
+        for same in "t-ab", "t-capitals":
+            assert "standardized" not in said(*on(same))
+        says(["t-ba: feature 0 is b, the checkpoint learnt a"], *on("t-ba"))
+        assert "t-raw: features are not standardized, those of training were: import with --standardize-as" in said(*on("t-raw"))
+        assert "t-anew: features are standardized by other means" in said(*on("t-anew"))
+        assert "t-ab: features are standardized, those of training were not" in said(*on("t-ab", "plain"))
+        assert "standardized" not in said(*on("t-raw", "plain"))
+    assert "t-ba: feature 0 is b" in said("train", "t-ba", *RUN, "--init", "columns/best.safetensors", "--run", "init")
+
+
 # ---- types ----
 
 RELATIONS = [("author", "writes", "paper"), ("paper", "cites", "paper"), ("paper", "rev", "author")]
@@ -185,6 +226,7 @@ with tempfile.TemporaryDirectory() as folder:
     make_graphs()
     check_predict()
     check_eval()
+    check_columns()
     check_types()
     check_learnt_rows()
     os.chdir("/")
