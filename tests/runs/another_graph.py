@@ -62,6 +62,7 @@ def make_graphs():
     write("labelled", M, 2, label=classes)
     write("tested", M, 2, split="test", label=classes)
     write("validated", M, 2, split="valid", label=classes)
+    write("trained", M, 2, split="train", label=classes)
     write("fewer", M, 2, label=classes % 2)
     write("more", M, 2, label=np.arange(M) % 7)
     write("unknown", M, 2, label=np.full(M, -1) + (np.arange(M) == 0) * 4)
@@ -110,7 +111,9 @@ def check_eval():
         for graph in "bare", "unlabelled":
             says(["no labels"], *judge(graph, 0))
         says(["class", "4 classes", "g-more"], *judge("more", 0))
-        says(["no test nodes"], *judge("validated", 0))
+        says(["no test nodes", "give --split valid"], *judge("validated", 0))
+        said = run(*judge("trained", 0), "--split", "valid", fails=True)
+        assert "no valid nodes" in said and "--split 60/20/20" in said and "--split test" not in said, said
         run(*judge("validated", 0), "--split", "valid")
         says(["none of the", "has a label"], *judge("unknown", 0))
         says(["values", "classes"], *judge("values-other", 0))
