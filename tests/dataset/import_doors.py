@@ -757,6 +757,12 @@ def options_of_others():
     assert "--drop-types has no effect" in taken("npy", "--drop-types")[1]
     for words in *of_features, ["--standardize-as", "out"], ["--mean-features", "node"]:
         refused("npy", *words, "--drop-features", says=[f"{words[0]}: not with --drop-features", "leave out one"])
+    for kind in "f4", "f2":
+        source(feat=np.where(FEAT == FEAT[5, 2], np.nan, FEAT).astype(kind))
+        refused("npy", "--in-place", says=["feat.npy: row 5, column 2: not a finite number"])
+    source(feat=FEAT + 1000)
+    assert "scale them before the import" in taken("npy", "--in-place")[1]
+    source()
     np.savez("all.npz", edges=EDGES, feat=FEAT)
     refused(path="all.npz", says=["all.npz: an archive", "unzip"])
 
