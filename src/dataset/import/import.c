@@ -21,7 +21,7 @@ const struct og_import_format *og_import_format(size_t i)
 
 static const struct og_format *find_format(const char *name, struct og_err *err)
 {
-    char names[160] = "one of";
+    char names[200] = "leave the format out, or give one of";
     for (size_t i = 0; i < OG_COUNT(formats); i++) {
         const size_t used = strlen(names);
         if (strcmp(formats[i]->info.name, name) == 0)
