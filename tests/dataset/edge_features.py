@@ -191,6 +191,9 @@ def test_ogb():
     assert not os.path.exists("bare/features_0.npy") and np.array_equal(np.load("bare/train.npy"), np.arange(9))
     assert np.array_equal(np.load("bare/rel0_edge_features.npy"), rows[np.load("bare/rel0_edge_ids.npy")])
     assert "hint: give the folder that it is in" in run("import", "ogbn-arrows/raw", "refused", status=1)
+    ogb("ogbn-values", **{**tables, "raw__node_label": np.arange(N) / 4})
+    said = run("import", "ogb", "ogbn-values", "refused", status=1)  # its meta.json is not read
+    assert "0.25 is no class" in said and "for `import npy`" in said and "into its meta.json" not in said, said
     year = rng.integers(1990, 2020, N)
     with gzip.open("ogbn-proteins/raw/node_year.csv.gz", "wt") as f:
         f.writelines(f"{of}\n" for of in year)

@@ -71,6 +71,7 @@ static int import_into(struct og_importer *imp, const struct og_format *format, 
     int rc;
     OG_TRY(og__import_check_options(imp->opt, format, err));
     OG_TRY(og__moments_check(imp, err));
+    imp->of_arrays = format->info.node_arrays;
     OG_TRY(format->info.node_arrays ? og__by_id_check(imp, err) : 0);
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));
