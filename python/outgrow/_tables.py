@@ -24,7 +24,7 @@ KNOWN = {
     "src": ("src", "source", "from", "u", "src_id", "source_id", "from_id", "src_node", "source_node", "from_node", "head", "start"),
     "dst": ("dst", "dest", "destination", "target", "to", "v", "dst_id", "dest_id", "target_id", "to_id", "dst_node", "target_node", "to_node", "tail", "end"),
     "weight": ("weight", "weights", "w", "wt", "edge_weight", "edgeweight"),
-    "label": ("label", "labels", "y", "class", "classes", "target_class"),
+    "label": ("label", "labels", "y", "class", "classes", "target_class", "target"),
     "split": ("split", "set", "fold"),
     "train": ("train", "train_mask"), "valid": ("valid", "val", "valid_mask", "val_mask"), "test": ("test", "test_mask"),
     "node_time": ("node_time", "node_times"),

@@ -75,6 +75,19 @@ static void list_choices(const struct og_option *row, char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s %s", i ? "," : "", row->choices[i]);
 }
 
+/* 1e3, 1,000, 1_000 and 10.0 are whole numbers. */
+static void hint_whole(const struct og_option *row, const char *value, char *hint, size_t size)
+{
+    char digits[32] = "", *end;
+    size_t n = 0;
+    for (; *value && n + 1 < sizeof(digits); value++)
+        if (*value != ',' && *value != '_')
+            digits[n++] = *value;
+    const double x = og__plain_number(digits, &end);
+    if (end != digits && !*end && x == floor(x) && x >= row->min && x <= row->max && x < 0x1p53)
+        snprintf(hint, size, "write %.0f", x);
+}
+
 int og__option_refuse(const struct og_option *row, const char *value, struct og_err *err)
 {
     char expected[400] = "some text in UTF-8";
@@ -90,12 +103,14 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
                  row->choices ? " or " : "", row->choices ? row->choices[0] : "",
                  row->choices && row->choices[1] ? " or " : "",
                  row->choices && row->choices[1] ? row->choices[1] : "");
+        hint_whole(row, value, hint, sizeof(hint));
         break;
     case OG_OPTION_INT64:
         snprintf(expected, size,
                  row->max < 0x1p63 ? "a whole number from %.0f to %.0f"
                                    : "a whole number from %.0f to 2^63 - 1",
                  row->min, row->max);
+        hint_whole(row, value, hint, sizeof(hint));
         break;
     case OG_OPTION_REAL:
         snprintf(expected, size, "a number from %g to %g", row->min, row->max);
@@ -123,6 +138,8 @@ int og__option_refuse(const struct og_option *row, const char *value, struct og_
                  row->max, row->max, row->choices[0]);
         break;
     case OG_OPTION_TEXT:
+        if (*value == '~')
+            snprintf(hint, sizeof(hint), "write the path of your home folder for ~");
         break;
     }
     if (meant)
@@ -285,11 +302,12 @@ static bool read_split(const struct og_option *row, const char *text, struct og_
     return true;
 }
 
-/* UTF-8 only: the text goes into JSON and YAML. */
+/* UTF-8 only: the text goes into JSON and YAML. A shell leaves the ~ in --run=~/runs as it is, and
+ * no folder is called so. */
 static bool read_text(const char *text, char **out)
 {
     json_t *string = json_string(text);
-    bool fits = string && *text;
+    bool fits = string && *text && !(text[0] == '~' && (text[1] == '/' || !text[1]));
     json_decref(string);
     char *copy = fits ? strdup(text) : NULL;
     if (!copy)

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -94,6 +95,57 @@ static bool has_end(const char *src, const char *const ends[2])
     return has;
 }
 
+/* The format of a folder; NULL = none. */
+static const struct og_import_format *format_by_signs(const char *folder, const char **sign)
+{
+    const struct og_import_format *f;
+    for (size_t i = 0; (f = og_import_format(i)); i++)
+        for (size_t k = 0; f->signs[k]; k++)
+            if (is_there(folder, f->signs[k])) {
+                *sign = f->signs[k];
+                return f;
+            }
+    return NULL;
+}
+
+static bool is_called(const char *src, const char *const *ends)
+{
+    for (; ends && *ends; ends++)
+        if (ends_with(src, *ends))
+            return true;
+    return false;
+}
+
+/* Can it be imported by itself, a folder or a file with a format's ending? */
+static bool is_source(const char *path)
+{
+    const struct og_import_format *f;
+    const char *sign;
+    bool is = format_by_signs(path, &sign);
+    for (size_t i = 0; !is && (f = og_import_format(i)); i++)
+        is = is_called(path, f->ends);
+    return is;
+}
+
+/* Hints at what was meant: something in the folder, or the folder that it is in. */
+static void hint_nearby(char *hint, size_t size, const char *src)
+{
+    struct dirent **entry = NULL;
+    const int n = scandir(src, &entry, visible, alphasort);
+    char path[PATH_MAX];
+    hint[0] = 0;
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "%s/%s", src, entry[i]->d_name);
+        if (!hint[0] && is_source(path))
+            snprintf(hint, size, "give %.300s", path);
+        free(entry[i]);
+    }
+    free(entry);
+    snprintf(path, sizeof(path), "%s/..", src);
+    if (!hint[0] && is_source(path))
+        snprintf(hint, size, "give the folder that it is in");
+}
+
 /* Refuses a folder that nearly is one of `import npy`, or needs no import. */
 static int refuse_folder(const char *src, struct og_err *err)
 {
@@ -112,17 +164,18 @@ static int refuse_folder(const char *src, struct og_err *err)
                        "write edges.csv next to it: the line src,dst, then a line an edge; to "
                        "learn from features alone, an edge from each node to itself",
                        "%.300s: nodes.csv, but no edges", src);
-    if (has_end(src, (const char *const[2]){".csv", ".csv.gz"}))
+    hint_nearby(hint, sizeof(hint), src);
+    if (!hint[0] && has_end(src, (const char *const[2]){".csv", ".csv.gz"}))
         snprintf(hint, sizeof(hint),
                  "rename the edges to edges.csv, the table of nodes to nodes.csv, and name columns "
                  "with other names: `outgrow import %.100s graph --id-columns SRC,DST "
                  "--node-id NAME --node-label NAME`",
                  src);
-    else if (has_end(src, (const char *const[2]){".parquet", NULL}))
+    if (!hint[0] && has_end(src, (const char *const[2]){".parquet", NULL}))
         snprintf(hint, sizeof(hint),
                  "call the files edges.parquet and nodes.parquet; of several types "
                  "edges_<source>__<name>__<destination>.parquet and nodes_<type>.parquet");
-    else
+    if (!hint[0])
         snprintf(hint, sizeof(hint),
                  "expected edges in edges.npy, edges.csv or edges.parquet; `outgrow help import` "
                  "lists the files of each format, also of tgb and relbench");
@@ -146,14 +199,6 @@ static int refuse_left_out(const char *src, const struct og_import_format *f, st
                    "%.300s: files that `import %s` does not know would be left out", src, f->name);
 }
 
-static bool is_called(const char *src, const char *const *ends)
-{
-    for (; ends && *ends; ends++)
-        if (ends_with(src, *ends))
-            return true;
-    return false;
-}
-
 /* Detects by the first bytes or the name; the last format accepts any text. */
 static const struct og_import_format *format_of(const char *src, const char *head)
 {
@@ -163,6 +208,19 @@ static const struct og_import_format *format_of(const char *src, const char *hea
            !(f->begins && strncasecmp(head, f->begins, strlen(f->begins)) == 0))
         i++;
     return f;
+}
+
+/* Those that the text's reader unpacks or names. */
+static bool is_packed(const char *head, size_t n)
+{
+    static const char *const begins[] = {"\x1f\x8b",
+                                         "\xfd"
+                                         "7zXZ",
+                                         "(\xb5/\xfd", "BZh"};
+    for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
+        if (n > strlen(begins[i]) && memcmp(head, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
 }
 
 static int guess_file(const char *src, const char **format, const char **file, struct og_err *err)
@@ -181,12 +239,12 @@ static int guess_file(const char *src, const char **format, const char **file, s
         return failure(err, -EINVAL,
                        "import a folder: unzip it, where its arrays are edges.npy, feat.npy, ...",
                        "%.300s: an archive", src);
-    const bool gzip = n > 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+    const bool packed = is_packed(head, n);
     const bool wide =
         n > 2 && (memcmp(head, "\xff\xfe", 2) == 0 || memcmp(head, "\xfe\xff", 2) == 0);
     const struct og_import_format *shown = format_of(src, head);
     const bool text = shown->begins && !*shown->begins;
-    if (text && !gzip && !wide && memchr(head, 0, n))
+    if (text && !packed && !wide && memchr(head, 0, n))
         return failure(err, -EINVAL,
                        "use a folder, or a text file of edges (see `outgrow help import`)",
                        "%.300s: not a text file", src);
@@ -205,15 +263,9 @@ int guess_format(const char *src, const char **format, const char **file, struct
                        "%.300s: not a plain file", src);
     if (!S_ISDIR(st.st_mode))
         return guess_file(src, format, file, err);
-    const struct og_import_format *f;
-    for (size_t i = 0; (f = og_import_format(i)); i++) {
-        for (size_t k = 0; f->signs[k]; k++) {
-            if (!is_there(src, f->signs[k]))
-                continue;
-            *format = f->name;
-            *file = f->signs[k];
-            return refuse_left_out(src, f, err);
-        }
-    }
-    return refuse_folder(src, err);
+    const struct og_import_format *f = format_by_signs(src, file);
+    if (!f)
+        return refuse_folder(src, err);
+    *format = f->name;
+    return refuse_left_out(src, f, err);
 }

@@ -246,6 +246,9 @@ static int take_option(struct parsing *p, const struct shown_option *o, const ch
 {
     struct invocation *in = p->in;
     const int own = find_own(in->command, o->name);
+    if (own >= 0 && value && value[0] == '~' && (value[1] == '/' || !value[1]))
+        return usage_error(p->err, "write the path of your home folder for ~",
+                           "--%s: '%.100s' given: the shell left the ~ as it is", o->name, value);
     if (own >= 0) {
         say_again(o->name, in->value[own], value);
         in->value[own] = value ? value : "";
@@ -269,11 +272,32 @@ static int take_option(struct parsing *p, const struct shown_option *o, const ch
     return 0;
 }
 
+static bool takes_list(const char *name)
+{
+    const struct og_option *o;
+    for (size_t i = 0; (o = og_option(i)); i++)
+        if (strcmp(o->name, name) == 0)
+            return o->type == OG_OPTION_LIST;
+    return false;
+}
+
+/* --fanout 10 10 leaves the second number alone. */
+static int refuse_argument(struct parsing *p, const char *word)
+{
+    char hint[96] = "";
+    const bool number = word[strspn(word, "-0123456789,")] == 0;
+    for (int i = 0; number && i < p->n_given; i++)
+        if (takes_list(p->given[i].name))
+            snprintf(hint, sizeof(hint), "write commas, no blanks, between the numbers of --%s",
+                     p->given[i].name);
+    return usage_error(p->err, hint, "%s: one argument too many", word);
+}
+
 static int take_argument(struct parsing *p, const char *word)
 {
     struct invocation *in = p->in;
     if (in->n_args >= in->command->max_args)
-        return usage_error(p->err, NULL, "%s: one argument too many", word);
+        return refuse_argument(p, word);
     in->arg[in->n_args++] = word;
     return 0;
 }

@@ -339,11 +339,12 @@ void show_dataset(const json_t *root)
     static const char *const keys[] = {"num_nodes",   "num_edges",  "feature_dim",
                                        "num_classes", "node_types", "relations"};
     static const char *const labels[] = {"nodes", "edges", "features", NULL, "types", "relations"};
+    static const char classes[] = "classes";
     const char *name = json_string_value(json_object_get(root, "name"));
     const char *const targets = json_is_true(json_object_get(root, "shares"))        ? "shares"
                                 : json_is_true(json_object_get(root, "regression"))  ? "values"
                                 : json_is_true(json_object_get(root, "multi_label")) ? "labels"
-                                                                                     : "classes";
+                                                                                     : classes;
     char printable[SHOWN_MAX];
     show_text(printable, name ? name : "dataset");
     printf("%s:", printable);
@@ -356,7 +357,9 @@ void show_dataset(const json_t *root)
             snprintf(text, sizeof(text), "%zu", json_array_size(value));
         else
             show_value(text, keys[i], value);
-        printf("%s %s %s", i ? "," : "", text, labels[i] ? labels[i] : targets);
+        const char *const label = labels[i] ? labels[i] : targets;
+        const size_t one = strcmp(text, "1") != 0 ? 0 : label == classes ? 2 : 1; /* of its end */
+        printf("%s %s %.*s", i ? "," : "", text, (int)(strlen(label) - one), label);
     }
     putchar('\n');
 }

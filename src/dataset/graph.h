@@ -308,6 +308,13 @@ OG_MUST_CHECK int og__graph_class(const struct og_graph *g, const char *path, in
 OG_MUST_CHECK int og__graph_label_row(const struct og_graph *g, const char *path, int64_t row,
                                       const float *label, float *out, struct og_err *err);
 
+/* What is known of the columns of features, for a checkpoint; NULL on lack of memory. And
+ * -EINVAL where a graph's columns have other names than the checkpoint's, in another order for
+ * example. Warns where they were standardized otherwise (model_columns.c). */
+OG_MUST_CHECK struct json_t *og__graph_columns(const struct og_graph *g);
+OG_MUST_CHECK int og__graph_same_columns(const struct og_graph *g, const struct json_t *theirs,
+                                         const struct og_log *log, struct og_err *err);
+
 /* Whether there is a row for each edge of a split's list, not for each node. */
 static inline bool og__is_of_edges(enum og__listed what)
 {

@@ -117,6 +117,7 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
     OG_TRY(resolve_options(f, checkpoint, opt, err));
     OG_TRY(og__graph_open(dataset, &f->ds, err));
+    OG_TRY(og__checkpoint_columns(checkpoint, f->ds, &f->log, err));
     OG_TRY(og__checkpoint_classes(checkpoint, f->ds, false, judges ? &f->log : NULL, err));
     OG_TRY(check_shape(f, err));
     f->degrees = f->degrees_of_others = og__model_wants_degrees(&f->config);

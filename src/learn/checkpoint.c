@@ -1,5 +1,6 @@
 #include "learn/checkpoint_parts.h"
 
+#include "learn/targets.h"
 #include "nn/relational.h"
 #include "nn/tasks.h"
 #include "options/options.h"
@@ -46,9 +47,24 @@ int og__checkpoint_write(const char *path, struct og_model *m, const struct og_o
     return og__checkpoint_write_rows(path, m, trained, values, NULL, NULL, err);
 }
 
+/* NULL where the dataset says nothing. */
+static int print_names(const struct og_graph *ds, const struct og_model_config *config,
+                       char **classes, char **columns, const char *path, struct og_err *err)
+{
+    const json_t *names = og__class_names(ds, config);
+    json_t *of_types = og__graph_columns(ds);
+    const bool known = json_object_size(of_types) > 0;
+    *classes = names ? og__json_print(names, JSON_COMPACT) : NULL;
+    *columns = known ? og__json_print(of_types, JSON_COMPACT) : NULL;
+    const bool done = of_types && (!names || *classes) && (!known || *columns);
+    json_decref(of_types);
+    return done ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+}
+
 int og__checkpoint_write_rows(const char *path, struct og_model *m,
                               const struct og_options *trained, const float *values,
-                              struct og_learnt *learnt, const json_t *names, struct og_err *err)
+                              struct og_learnt *learnt, const struct og_graph *ds,
+                              struct og_err *err)
 {
     size_t n;
     const struct og_model_config *config = og__model_config(m);
@@ -61,8 +77,8 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
         snprintf(number[i], sizeof(number[i]), "%d", numbers[i]);
     struct og_option_texts texts;
     char ranked[16], batch[16];
-    char *fanout = NULL, *classes = NULL;
-    struct og_metadata metadata[MODEL_KEYS + 6 + OG__SAID_OPTIONS] = {
+    char *fanout = NULL, *classes = NULL, *columns = NULL;
+    struct og_metadata metadata[MODEL_KEYS + 7 + OG__SAID_OPTIONS] = {
         {"format", "pt"},
         {"model", (char *)og__option_word("model", config->kind)},
         {"layers", number[0]},
@@ -100,15 +116,18 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
         snprintf(batch, sizeof(batch), "%d", trained->batch);
         metadata[t.n_metadata++] = (struct og_metadata){"batch", batch};
     }
-    if (names) {
-        classes = og__json_print(names, JSON_COMPACT);
-        OG_TRY(classes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-        metadata[t.n_metadata++] = (struct og_metadata){OG__CLASS_NAMES, classes};
+    if (ds) {
+        OG_TRY(print_names(ds, config, &classes, &columns, path, err));
+        if (classes)
+            metadata[t.n_metadata++] = (struct og_metadata){OG__CLASS_NAMES, classes};
+        if (columns)
+            metadata[t.n_metadata++] = (struct og_metadata){OG__COLUMNS, columns};
     }
     og__checkpoint_add_params(&t, "", m, values);
     OG_TRY(og__learnt_add(learnt, values ? OG__LEARNT_BEST : OG__LEARNT_VALUES, "", &t, err));
     OG_TRY(og__tensors_write(path, &t, err));
 out:
+    free(columns);
     free(classes);
     free(fanout);
     free(t.tensor);

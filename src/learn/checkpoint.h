@@ -1,15 +1,12 @@
 /* Checkpoints: safetensors with PyTorch Geometric's names and shapes.
  *
  *   checkpoint.safetensors, best.safetensors   parameters. Metadata: the model's shape, the names
- *                                              of its classes, the sampler it was trained with and,
- *                                              of links, what decided which edges were held out; no
- *                                              times
- *   resume.safetensors                         the same, and
- *       adam.m.<name>, adam.v.<name>           the optimiser's moments
- *       adagrad.<name>                         sums of squares, of learnable rows
- *       sum.<name>                             gradients of the step under way, weighted and added
- *       older.<k>.<name>                       parameters after earlier steps, the oldest first
- *       best.<name>                            the parameters of the best epoch so far
+ *                                              of its classes and columns, the sampler it was
+ * trained with and, of links, what decided which edges were held out; no times resume.safetensors
+ * the same, and adam.m.<name>, adam.v.<name>           the optimiser's moments adagrad.<name> sums
+ * of squares, of learnable rows sum.<name>                             gradients of the step under
+ * way, weighted and added older.<k>.<name>                       parameters after earlier steps,
+ * the oldest first best.<name>                            the parameters of the best epoch so far
  *       metadata "state"                       position and sums, as JSON with 17 digits
  *       metadata "numbers"                     options that decide the numbers: must match
  *       metadata "dataset"                     of which dataset (dataset/identity.h) */
@@ -30,10 +27,10 @@ OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
                                        const struct og_options *trained, const float *values,
                                        struct og_err *err);
 /* The same with rows outside of the model, of the best epoch if values are given; NULL = none. And
- * with the names of classes, a list; NULL = none. */
+ * with what the dataset says of classes and columns of features; NULL = nothing. */
 OG_MUST_CHECK int og__checkpoint_write_rows(const char *path, struct og_model *m,
                                             const struct og_options *trained, const float *values,
-                                            struct og_learnt *learnt, const json_t *names,
+                                            struct og_learnt *learnt, const struct og_graph *ds,
                                             struct og_err *err);
 /* The graph's classes become the checkpoint's, if it names them (og__graph_take_classes). */
 OG_MUST_CHECK int og__checkpoint_classes(const char *path, struct og_graph *g, bool of_edges,
@@ -41,6 +38,9 @@ OG_MUST_CHECK int og__checkpoint_classes(const char *path, struct og_graph *g, b
 /* Warns where training on from the checkpoint would give its classes other names. */
 OG_MUST_CHECK int og__checkpoint_other_classes(const char *path, const json_t *names,
                                                const struct og_log *log, struct og_err *err);
+/* Compares the graph's columns with the checkpoint's (og__graph_same_columns). */
+OG_MUST_CHECK int og__checkpoint_columns(const char *path, const struct og_graph *g,
+                                         const struct og_log *log, struct og_err *err);
 /* Shape of the model in a checkpoint, from names and shapes. Metadata is needed only for the task,
  * which is -1 where nothing says it. */
 OG_MUST_CHECK int og__checkpoint_shape(const char *path, struct og_model_config *config,

@@ -215,29 +215,38 @@ int og__checkpoint_refuse_times(const char *path, struct og_err *err)
                           "%s: trained with --time, but this command would ignore times", path);
 }
 
-/* ---- names of classes ---- */
+/* ---- names of classes and columns ---- */
+
+static const char not_ours[] = "is it a checkpoint that was written here?";
+
+/* *value: of a key of the metadata, or NULL where the file has none. */
+static int read_json(const char *path, const char *key, json_t **value, struct og_err *err)
+{
+    struct og_tensors_file f;
+    int rc = og__tensors_open(&f, path, err);
+    if (rc < 0)
+        return rc;
+    const char *said = og__tensors_said(&f.all, key);
+    if (said)
+        rc = og__json_parse(value, said, strlen(said), path, not_ours, err);
+    og__tensors_close(&f);
+    return rc;
+}
 
 /* *names: a list, or NULL where the file has none. */
 static int read_names(const char *path, json_t **names, struct og_err *err)
 {
-    static const char hint[] = "is it a checkpoint that was written here?";
-    struct og_tensors_file f;
     struct og_model_config shape;
     int rc;
     *names = NULL;
     OG_TRY(og__checkpoint_shape(path, &shape, err));
-    OG_TRY(og__tensors_open(&f, path, err));
-    const char *said = og__tensors_said(&f.all, OG__CLASS_NAMES);
-    if (said)
-        rc = og__json_parse(names, said, strlen(said), path, hint, err);
-    og__tensors_close(&f);
-    OG_TRY(rc);
+    OG_TRY(read_json(path, OG__CLASS_NAMES, names, err));
     bool fits =
         !*names || (json_is_array(*names) && json_array_size(*names) == (size_t)shape.n_classes);
     for (size_t i = 0; fits && i < json_array_size(*names); i++)
         fits = json_is_string(json_array_get(*names, i));
     if (!fits)
-        OG_TRY(og__fail(err, -EINVAL, hint, "%s: metadata: %s is no list of %d names", path,
+        OG_TRY(og__fail(err, -EINVAL, not_ours, "%s: metadata: %s is no list of %d names", path,
                         OG__CLASS_NAMES, shape.n_classes));
 out:
     if (rc < 0) {
@@ -268,6 +277,17 @@ int og__checkpoint_other_classes(const char *path, const json_t *names, const st
                 "%s: its classes have other names, or another order; what it knows of a class "
                 "begins as that of another",
                 path);
+    json_decref(theirs);
+    return rc;
+}
+
+int og__checkpoint_columns(const char *path, const struct og_graph *g, const struct og_log *log,
+                           struct og_err *err)
+{
+    json_t *theirs = NULL;
+    int rc = read_json(path, OG__COLUMNS, &theirs, err);
+    if (rc == 0)
+        rc = og__graph_same_columns(g, theirs, log, err);
     json_decref(theirs);
     return rc;
 }

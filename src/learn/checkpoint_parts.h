@@ -24,7 +24,8 @@ void og__checkpoint_add(struct og_tensors *t, const char *prefix, const struct o
 void og__checkpoint_add_params(struct og_tensors *t, const char *prefix, struct og_model *m,
                                const float *values);
 
-#define OG__CLASS_NAMES "class_names" /* key of the metadata: a JSON list */
+#define OG__CLASS_NAMES "class_names" /* keys of the metadata: a JSON list, */
+#define OG__COLUMNS     "features"    /* and an object of each type (model_columns.c) */
 
 /* Adds options of the sampler and, for links, of the edges to the metadata. It has room for them;
  * their values are in `texts`. */

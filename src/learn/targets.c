@@ -95,12 +95,23 @@ static int check_classes(const struct og_graph *ds, const struct og_model_config
     return 0;
 }
 
+/* --split takes the other one, if there is one. */
+static const char *other_split(const struct og_graph *ds, const struct og_model_config *c,
+                               const char *name)
+{
+    const enum og__split other = strcmp(name, "test") == 0 ? OG__VALID : OG__TEST;
+    const struct og_npy *list = og__of_pairs(c) ? &ds->edges[other] : &ds->split[other];
+    if (list->fd >= 0 && list->shape[0] > 0)
+        return other == OG__TEST ? "give --split test, or import the graph with such nodes"
+                                 : "give --split valid, or import the graph with such nodes";
+    return og__of_pairs(c) ? "import the graph with such edges"
+                           : "import the graph with such nodes, by --split 60/20/20 for example";
+}
+
 int og__targets_check_split(const struct og_graph *ds, const struct og_model_config *c,
                             const struct og_split *split, const char *name, struct og_err *err)
 {
-    char hint[64];
-    snprintf(hint, sizeof(hint), "give --split %s, or import the graph with such nodes",
-             strcmp(name, "test") == 0 ? "valid" : "test");
+    const char *hint = other_split(ds, c, name);
     if (split->n == 0)
         return og__fail(err, -EINVAL, hint, "%s: has no %s nodes or edges", ds->path, name);
     if (c->task >= 0 && og__targets_of_task(c->task) == OG__OF_PAIRS)

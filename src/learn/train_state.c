@@ -69,6 +69,14 @@ static json_t *position_json(const struct og_schedule *schedule, uint64_t item)
                      (json_int_t)descriptor.batch);
 }
 
+static long long epochs_begun(const json_t *position)
+{
+    const json_int_t epoch = json_integer_value(json_array_get(position, 0));
+    const bool begun = json_integer_value(json_array_get(position, 1)) != OG__TRAIN ||
+                       json_integer_value(json_array_get(position, 2)) > 0;
+    return epoch - !begun;
+}
+
 static int check_position(const struct og_schedule *schedule, const json_t *state, uint64_t item,
                           const char *path, struct og_err *err)
 {
@@ -79,7 +87,11 @@ static int check_position(const struct og_schedule *schedule, const json_t *stat
     json_decref(here);
     if (same && item <= og__schedule_items(schedule))
         return 0;
-    return og__fail(err, -EINVAL, "give --epochs as at the start of the run",
+    const long long least = epochs_begun(json_object_get(state, "position"));
+    char hint[64] = "give the options of config.yaml in that folder";
+    if (schedule->epochs < least)
+        snprintf(hint, sizeof(hint), "give --epochs %lld or more", least);
+    return og__fail(err, -EINVAL, hint,
                     "%s: with --epochs %d the run would go on at another batch than it stopped at",
                     path, schedule->epochs);
 }

@@ -439,10 +439,16 @@ static int set_option(struct reader *r, struct og_options *opt, const yaml_event
     }
     struct og_err why = {0};
     int rc = og_options_set(opt, word_of(key), value, &why);
-    if (rc < 0)
-        og__fail(r->err, rc, why.hint, "%s:%zu: %s", r->name, key->start_mark.line + 1,
-                 why.message);
-    return rc;
+    if (rc == 0)
+        return 0;
+    const struct og_row *row = og__option_named(word_of(key));
+    if (row && !why.hint[0] && row->option.type == OG_OPTION_FLAG)
+        snprintf(why.hint, sizeof(why.hint), "write true, or leave the line out");
+    else if (row && !why.hint[0])
+        snprintf(why.hint, sizeof(why.hint), "without this line it is %s",
+                 *row->option.standard ? row->option.standard : "chosen by the run");
+    return og__fail(r->err, rc, why.hint, "%s:%zu: %s", r->name, key->start_mark.line + 1,
+                    why.message);
 }
 
 static int read_option(struct reader *r, struct og_options *opt, const yaml_event_t *key)
@@ -475,7 +481,9 @@ static int read_entry(struct reader *r, struct og_options *opt, const yaml_event
     int rc;
     OG_TRY(read_option(r, opt, key));
     if (og__option_sets_meet(&opt->given, seen))
-        OG_TRY(refuse(r, &key->start_mark, "the option was given before in this file"));
+        OG_TRY(og__fail(r->err, -EINVAL, "leave one of the lines out",
+                        "%s:%zu: %.100s: the option was given before in this file", r->name,
+                        key->start_mark.line + 1, word_of(key)));
 out:
     og__option_set_join(seen, &opt->given);
     og__option_set_join(&opt->given, &given);

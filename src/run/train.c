@@ -261,6 +261,22 @@ static int open_exchange(struct og_trainer *t, struct og_err *err)
     return og__exchange_open(&t->s->path, &with, err);
 }
 
+/* Parameters to begin with. What they know of other classes and columns is a warning here. */
+static int load_init(struct og_trainer *t, struct og_err *err)
+{
+    const struct og_session *s = t->s;
+    const struct og_workload *f = &s->workload;
+    struct og_err why = {0};
+    int rc;
+    OG_TRY(og__checkpoint_load_rows(s->config.opt.init, s->learner.model, t->learnt, err));
+    OG_TRY(og__checkpoint_other_classes(s->config.opt.init, og__class_names(f->graph, &f->shape),
+                                        &s->config.log, err));
+    if (og__checkpoint_columns(s->config.opt.init, f->graph, &s->config.log, &why) < 0)
+        og__say(&s->config.log, OG__WARN, "%s", why.message);
+out:
+    return rc;
+}
+
 static int start_run(struct og_trainer *t, struct og_err *err)
 {
     struct og_session *s = t->s;
@@ -285,12 +301,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     if (s->config.stores_rows)
         OG_TRY(og__learnt_open(&t->learnt, &s->workload, &s->config.opt, s->path.gather,
                                og__scratch_path(s->learnt), s->budget, err));
-    if (s->config.opt.init) {
-        OG_TRY(og__checkpoint_load_rows(s->config.opt.init, s->learner.model, t->learnt, err));
-        OG_TRY(og__checkpoint_other_classes(s->config.opt.init,
-                                            og__class_names(s->workload.graph, &s->workload.shape),
-                                            &s->config.log, err));
-    }
+    if (s->config.opt.init)
+        OG_TRY(load_init(t, err));
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     t->steps.learnt = t->learnt;
     OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->learner.ops, &s->config.log,

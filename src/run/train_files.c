@@ -32,7 +32,7 @@ static int write_params(struct og_trainer *t, const char *path, const float *val
     int rc;
     const struct og_workload *f = &t->s->workload;
     OG_TRY(og__checkpoint_write_rows(path, t->s->learner.model, &t->s->config.opt, values,
-                                     t->learnt, og__class_names(f->graph, &f->shape), err));
+                                     t->learnt, f->graph, err));
     count_written(t, path);
 out:
     return rc;

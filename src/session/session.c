@@ -293,14 +293,19 @@ static int name_stores(struct og_session *s, struct og_err *err)
     return rc;
 }
 
-/* Names of classes are a model's where it has some. */
-static int name_classes(struct og_session *s, struct og_err *err)
+/* Names of classes are a model's where it has some. Those of columns must be the same. */
+static int take_names(struct og_session *s, struct og_err *err)
 {
     const bool judges = !(s->config.want & (OG__WANT_EVERY | OG__WANT_UNJUDGED));
-    return s->config.checkpoint ? og__checkpoint_classes(s->config.checkpoint, s->workload.graph,
-                                                         og__task(s->config.opt.task)->pairs,
-                                                         judges ? &s->config.log : NULL, err)
-                                : 0;
+    int rc = 0;
+    if (!s->config.checkpoint)
+        return 0;
+    OG_TRY(og__checkpoint_columns(s->config.checkpoint, s->workload.graph, &s->config.log, err));
+    OG_TRY(og__checkpoint_classes(s->config.checkpoint, s->workload.graph,
+                                  og__task(s->config.opt.task)->pairs,
+                                  judges ? &s->config.log : NULL, err));
+out:
+    return rc;
 }
 
 static int start_session(struct og_session *s, const char *dataset,
@@ -312,7 +317,7 @@ static int start_session(struct og_session *s, const char *dataset,
     resolve_weights(s);
     OG_TRY(check_timeline(s, err));
     OG_TRY(og__session_resolve_task(s, err));
-    OG_TRY(name_classes(s, err));
+    OG_TRY(take_names(s, err));
     OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
     s->memory.limit = og__own_memory(&s->config);
     s->budget = og__budget_new(OG_MAX(s->memory.limit, s->opening));

@@ -56,6 +56,16 @@ SAID = {
     f"train graph {TRAIN} --lr-schedule cosine --lr-min 0.1": "--lr-min 0.1: more than --lr 0.003",
     f"train graph {TRAIN} --edge-features on --run said": "graph: features of edges have no effect",
     f"train graph {TRAIN} --task link --scratch run/config.yaml": "run/config.yaml is no folder",
+    f"train graph {TRAIN} --fanout 3 3": "hint: write commas, no blanks, between the numbers of --fanout",
+    f"train graph {TRAIN} --batch 1e2": "hint: write 100",
+    f"train graph {TRAIN} --batch 1,000": "hint: write 1000",
+    f"train graph {TRAIN} --run='~/runs'": "--run: '~/runs' given",
+    "eval graph --checkpoint='~/runs/best.safetensors'": "hint: write the path of your home folder for ~",
+    f"train graph {TRAIN} --config wrong.yaml": "hint: without this line it is 0.003",
+    f"train graph {TRAIN} --config twice.yaml": "twice.yaml:2: lr: the option was given before in this file\nhint: leave one of the lines out",
+    f"train graph {TRAIN} --config yes.yaml": "hint: write true, or leave the line out",
+    f"train graph {TRAIN} --config home.yaml": "hint: write the path of your home folder for ~",
+    f"train graph {TRAIN} --run run --resume --epochs 0": "hint: give --epochs 1 or more",
     f"train graph {TRAIN} --memory 300MB": "leave out the B: 4G is 4 GiB",
     f"train graph {TRAIN} --optimizer adagrad": "hint: --embedding-optimizer takes adagrad",
     f"train graph {TRAIN} --device gpu": "hint: use --device cuda",
@@ -146,6 +156,9 @@ def main():
                     wrong.append(f"$ outgrow {command}\n{refused.stderr}$ outgrow {' '.join(way)}\n{done.stderr}")
                 pasted += 1
                 print(f"ok: {hint[1]}")
+        for name, lines in ("wrong", "lr: fast"), ("twice", "lr: 1\nlr: 2"), ("yes", "no-shuffle: yes"), ("home", "run: ~"):
+            with open(f"{name}.yaml", "w") as f:
+                f.write(lines + "\n")
         for command, said in SAID.items():
             done = outgrow(shlex.split(command))
             if said not in done.stderr:

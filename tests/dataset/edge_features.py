@@ -186,6 +186,14 @@ def test_ogb():
             src, dst, ids = ends(got)
             assert np.array_equal(np.sort(EDGES[ids], 1), np.sort(np.stack([src, dst], 1), 1)) and np.array_equal(got["edge_features"], rows[ids])
             assert len(src) == E * (1 + (folder == "ogbn-proteins")) and "edge-feat.csv.gz: 8 features of each edge" in said, said
+    run("import", "ogb", "ogbn-arrows", "bare", "--drop-features")
+    run("verify", "bare")
+    assert not os.path.exists("bare/features_0.npy") and np.array_equal(np.load("bare/train.npy"), np.arange(9))
+    assert np.array_equal(np.load("bare/rel0_edge_features.npy"), rows[np.load("bare/rel0_edge_ids.npy")])
+    assert "hint: give the folder that it is in" in run("import", "ogbn-arrows/raw", "refused", status=1)
+    ogb("ogbn-values", **{**tables, "raw__node_label": np.arange(N) / 4})
+    said = run("import", "ogb", "ogbn-values", "refused", status=1)  # its meta.json is not read
+    assert "0.25 is no class" in said and "for `import npy`" in said and "into its meta.json" not in said, said
     year = rng.integers(1990, 2020, N)
     with gzip.open("ogbn-proteins/raw/node_year.csv.gz", "wt") as f:
         f.writelines(f"{of}\n" for of in year)

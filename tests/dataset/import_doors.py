@@ -5,6 +5,7 @@ reads. Each is used, refused by name, or named in a warning. Results are compare
     import_doors.py OUTGROW DOCS      exits 77 where there is no NumPy
 """
 import json
+import lzma
 import os
 import re
 import shutil
@@ -757,8 +758,23 @@ def options_of_others():
     assert "--drop-types has no effect" in taken("npy", "--drop-types")[1]
     for words in *of_features, ["--standardize-as", "out"], ["--mean-features", "node"]:
         refused("npy", *words, "--drop-features", says=[f"{words[0]}: not with --drop-features", "leave out one"])
+    for kind in "f4", "f2":
+        source(feat=np.where(FEAT == FEAT[5, 2], np.nan, FEAT).astype(kind))
+        refused("npy", "--in-place", says=["feat.npy: row 5, column 2: not a finite number"])
+    source(feat=FEAT + 1000)
+    assert "scale them before the import" in taken("npy", "--in-place")[1]
+    source()
+    refused("csv", says=["import csv: no such format", "leave the format out"])
     np.savez("all.npz", edges=EDGES, feat=FEAT)
     refused(path="all.npz", says=["all.npz: an archive", "unzip"])
+    with lzma.open("edges.csv.xz", "wb") as f:
+        f.write(b"0,1\n1,2\n")
+    refused(path="edges.csv.xz", says=["compressed by xz", "xz -d"])
+    os.makedirs("above", exist_ok=True)
+    shutil.move("text", "above/text")
+    refused(path="above", says=["no known format", "hint: give above/text\n"])
+    os.rename("above/text/edges.csv", "above/A.mtx")
+    refused(path="above", says=["no known format", "hint: give above/A.mtx\n"])
 
 
 def main():

@@ -159,6 +159,7 @@ def test_refusals():
     assert "two columns of labels" in refused(("id", "y", "label"), a, b)
     assert "a column of labels among features" in refused(("id", "label", "topic"), a, b, words=("--node-label", "topic"))
     assert "a column of labels among features" in refused(("id", "label_1", "label_2"), a, b)
+    assert "two columns of labels" in refused(("id", "target", "label"), a, b)
     assert "two columns of ids" in refused(("id", "node", "label"), a, b)
     assert "two columns of times" in refused(("id", "node_time", "node_times"), a, b)
     assert "which nodes a split has" in refused(("id", "split", "train_mask"), ("a", "train", 1), ("b", "", 0))

@@ -130,7 +130,9 @@ def splits_by_name():
     assert "valid.npy: 2 valid nodes are train nodes of train.npy too, node 2 for one" in taken("npy")[1]
     shutil.rmtree("src", ignore_errors=True)
     text("edges.csv", "src,dst", "0,1", "1,0")
-    text("nodes.csv", "id,x,target", "0,1,0", "1,2,1")
+    text("nodes.csv", "id,x,Target", "0,1,0", "1,2,1")
+    assert np.array_equal(taken()[0]["labels"], [0, 1])
+    text("nodes.csv", "id,x,topic", "0,1,0", "1,2,1")
     assert "no column label in nodes.csv, nor another of --node-label: a graph without labels" in taken()[1]
     text("nodes.csv", "id,x,split", "0,1,dev", "1,2,train")
     assert "no split: train, valid, test, or empty, here: 'dev'\nhint: write these words" in refused()

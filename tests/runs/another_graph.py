@@ -62,6 +62,7 @@ def make_graphs():
     write("labelled", M, 2, label=classes)
     write("tested", M, 2, split="test", label=classes)
     write("validated", M, 2, split="valid", label=classes)
+    write("trained", M, 2, split="train", label=classes)
     write("fewer", M, 2, label=classes % 2)
     write("more", M, 2, label=np.arange(M) % 7)
     write("unknown", M, 2, label=np.full(M, -1) + (np.arange(M) == 0) * 4)
@@ -110,7 +111,9 @@ def check_eval():
         for graph in "bare", "unlabelled":
             says(["no labels"], *judge(graph, 0))
         says(["class", "4 classes", "g-more"], *judge("more", 0))
-        says(["no test nodes"], *judge("validated", 0))
+        says(["no test nodes", "give --split valid"], *judge("validated", 0))
+        said = run(*judge("trained", 0), "--split", "valid", fails=True)
+        assert "no valid nodes" in said and "--split 60/20/20" in said and "--split test" not in said, said
         run(*judge("validated", 0), "--split", "valid")
         says(["none of the", "has a label"], *judge("unknown", 0))
         says(["values", "classes"], *judge("values-other", 0))
@@ -118,6 +121,47 @@ def check_eval():
         says(["3 numbers", "have 4"], *judge("values-wide", 5))
         run(*judge("values-other", 5))
         says([f"reads {D} features"], *judge("wide", 0))
+
+
+def check_columns():
+    """A checkpoint knows the names of the columns that it learnt, and how they were standardized. Others are refused, or a warning says so."""
+    own = np.random.default_rng(7)
+    ends = own.integers(0, M, (4 * M, 2))
+    a, b = own.standard_normal((2, M)) * 9 + 5
+
+    def table(name, columns, *words):
+        pathlib.Path(name).mkdir()
+        pathlib.Path(name, "edges.csv").write_text("src,dst\n" + "".join(f"{s},{d}\n" for s, d in ends))
+        rows = ["id,label," + ",".join(columns)] + [f"{i},{i % 3}," + ",".join(str(x[i]) for x in columns.values()) for i in range(M)]
+        pathlib.Path(name, "nodes.csv").write_text("\n".join(rows) + "\n")
+        run("import", name, f"t-{name}", "--split", "60/20/20", "--quiet", *words)
+
+    def said(*args):
+        done = subprocess.run([OUTGROW, *map(str, args)], capture_output=True, text=True)
+        assert done.returncode == 0, (args, done.stderr)
+        return done.stderr
+
+    table("ab", {"a": a, "b": b}, "--standardize")
+    table("capitals", {"A": a + 1, "B": b}, "--standardize-as", "t-ab")
+    table("ba", {"b": b, "a": a}, "--standardize")
+    table("raw", {"a": a, "b": b})
+    table("anew", {"a": a + 1, "b": b}, "--standardize")
+    run("train", "t-ab", *RUN, "--run", "columns")
+    run("train", "t-raw", *RUN, "--run", "plain")
+    judge = ["eval", "{}", "--checkpoint", "columns/best.safetensors", *MEMORY]
+    apply = ["predict", "{}", "--checkpoint", "columns/checkpoint.safetensors", "--out", "columns.npy", "--overwrite", *MEMORY]
+    for command in judge, apply:
+        def on(graph, run="columns"):
+            return [word.format(graph).replace("columns/", f"{run}/") for word in command]
+
+        for same in "t-ab", "t-capitals":
+            assert "standardized" not in said(*on(same))
+        says(["t-ba: feature 0 is b, the checkpoint learnt a"], *on("t-ba"))
+        assert "t-raw: features are not standardized, those of training were: import with --standardize-as" in said(*on("t-raw"))
+        assert "t-anew: features are standardized by other means" in said(*on("t-anew"))
+        assert "t-ab: features are standardized, those of training were not" in said(*on("t-ab", "plain"))
+        assert "standardized" not in said(*on("t-raw", "plain"))
+    assert "t-ba: feature 0 is b" in said("train", "t-ba", *RUN, "--init", "columns/best.safetensors", "--run", "init")
 
 
 # ---- types ----
@@ -185,6 +229,7 @@ with tempfile.TemporaryDirectory() as folder:
     make_graphs()
     check_predict()
     check_eval()
+    check_columns()
     check_types()
     check_learnt_rows()
     os.chdir("/")

@@ -394,7 +394,7 @@ static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64
                                to->dtype, err));
         if (changed)
             compare_row(p, first, i, to, row, out, changed);
-        OG_TRY(og__npy_append(w, out, 1, err));
+        OG_TRY(w ? og__npy_append(w, out, 1, err) : 0);
     }
 out:
     return rc;
@@ -425,6 +425,7 @@ static struct og_moment *take_seen(const struct og_importer *imp, const struct o
     return needed && og__moments_take(&seen, imp, t->columns, NULL) == 0 ? seen : NULL;
 }
 
+/* w: NULL only looks at them. */
 static int copy_rows(struct og_importer *imp, struct og_table *t, struct place *to,
                      struct og_npy_writer *w, struct og_err *err)
 {
@@ -455,7 +456,7 @@ out:
     if (rc >= 0)
         og__import_tell_changed(imp, t, &changed, og__dtype_name(to->dtype));
     if (rc >= 0 && seen)
-        og__moments_warn(imp, to->group, t, seen, to->of_edges);
+        og__moments_warn(imp, to->group, t, seen, to->of_edges || !w);
     og__moments_give(imp, seen, t->columns);
     if (rc < 0)
         return rc;
@@ -516,6 +517,8 @@ static int make_features(struct og_importer *imp, struct og_table *t, struct og_
     if (imp->opt->link && !to->of_edges) {
         imp->linked = true;
         OG_TRY(link_features(imp, t, to, err));
+        OG_TRY(to->dtype == OG_U8 ? 0 : copy_rows(imp, t, to, NULL, err));
+        OG_TRY(og__table_rewind(t, err));
         OG_TRY(find_scales(imp, t, to, err));
         return write_scales(imp, to, err);
     }

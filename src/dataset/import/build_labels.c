@@ -10,25 +10,9 @@
 
 static const char part[] = "import";
 
-/* A class number, -1 for none. */
-static int class_of(const struct og_table *t, const void *raw, size_t i, int64_t node,
-                    int64_t *class, struct og_err *err)
-{
-    double x = og__number_at(t->type, raw, i);
-    if (isnan(x))
-        x = -1;
-    if (x < -1 || x > INT32_MAX / 8 || x != floor(x))
-        return og__fail(err, -EINVAL,
-                        x == floor(x) ? "classes count from 0 to 268435455; -1 or NaN means none"
-                                      : "for values, not classes: put {\"task\": \"regression\"} "
-                                        "into its meta.json",
-                        "%s: %s: %g is no class", t->name, og__table_place(t, node, -1).text, x);
-    *class = (int64_t)x;
-    return 0;
-}
-
 struct labelling {
     struct og_npy_writer *w;
+    bool of_arrays;     /* the source may have a meta.json */
     bool rows;          /* of several labels, or of values */
     bool values;        /* any number; else 0 or 1; NaN for none */
     bool parts;         /* these values are shares of classes: all of a node are known, or none */
@@ -43,6 +27,32 @@ struct labelling {
     bool one_each;      /* when rows: every node has one of several labels */
     struct og_changed changed;
 };
+
+/* How values come in. */
+static const char *hint_values(const struct labelling *l)
+{
+    return l->of_arrays
+               ? "for values, not classes: put {\"task\": \"regression\"} into its meta.json"
+               : "for values, not classes: save arrays for `import npy`, with {\"task\": "
+                 "\"regression\"} in meta.json";
+}
+
+/* A class number, -1 for none. */
+static int class_of(const struct labelling *l, const struct og_piece *p, size_t i, int64_t node,
+                    int64_t *class, struct og_err *err)
+{
+    double x = og__number_at(p->t->type, p->raw, i);
+    if (isnan(x))
+        x = -1;
+    if (x < -1 || x > INT32_MAX / 8 || x != floor(x))
+        return og__fail(err, -EINVAL,
+                        x == floor(x) ? "classes count from 0 to 268435455; -1 or NaN means none"
+                                      : hint_values(l),
+                        "%s: %s: %g is no class", p->t->name, og__table_place(p->t, node, -1).text,
+                        x);
+    *class = (int64_t)x;
+    return 0;
+}
 
 static bool is_label(const struct labelling *l, float x)
 {
@@ -61,7 +71,7 @@ static int copy_class(struct labelling *l, const struct og_piece *p, size_t i, i
                       struct og_err *err)
 {
     int64_t class = -1;
-    int rc = class_of(p->t, p->raw, i, v, &class, err);
+    int rc = class_of(l, p, i, v, &class, err);
     l->most = OG_MAX(l->most, class);
     l->n += class >= 0;
     l->unknown += class < 0;
@@ -76,8 +86,10 @@ static const char *what_labels_are(const struct labelling *l)
 {
     return l->parts    ? "shares are at least 0, or all of a node NaN"
            : l->values ? "NaN where a value is not known"
-                       : "several labels are 1 or 0 each, -1 or NaN where one is not known; for "
-                         "values put {\"task\": \"regression\"} into its meta.json";
+           : !l->of_arrays
+               ? "several labels are 1 or 0 each, -1 or NaN where one is not known"
+               : "several labels are 1 or 0 each, -1 or NaN where one is not known; for "
+                 "values put {\"task\": \"regression\"} into its meta.json";
 }
 
 /* Label of node v, in row i of the piece. */
@@ -243,7 +255,8 @@ int og__import_labels(struct og_importer *imp, struct og_table *t, int64_t rows,
         no_labels(imp, n_classes);
         return 0;
     }
-    struct labelling l = {.rows = imp->values || t->columns > 1,
+    struct labelling l = {.of_arrays = imp->of_arrays,
+                          .rows = imp->values || t->columns > 1,
                           .values = imp->values,
                           .parts = imp->shares,
                           .most = -1,

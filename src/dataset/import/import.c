@@ -21,7 +21,7 @@ const struct og_import_format *og_import_format(size_t i)
 
 static const struct og_format *find_format(const char *name, struct og_err *err)
 {
-    char names[160] = "one of";
+    char names[200] = "leave the format out, or give one of";
     for (size_t i = 0; i < OG_COUNT(formats); i++) {
         const size_t used = strlen(names);
         if (strcmp(formats[i]->info.name, name) == 0)
@@ -71,6 +71,7 @@ static int import_into(struct og_importer *imp, const struct og_format *format, 
     int rc;
     OG_TRY(og__import_check_options(imp->opt, format, err));
     OG_TRY(og__moments_check(imp, err));
+    imp->of_arrays = format->info.node_arrays;
     OG_TRY(format->info.node_arrays ? og__by_id_check(imp, err) : 0);
     OG_TRY(start_meta(imp, format->info.name, err));
     OG_TRY(format->read(imp, err));

@@ -106,6 +106,7 @@ struct og_importer {
     json_t *columns;        /* of features, {group: {key of meta.json: list}} */
     json_t *theirs;         /* meta.json of --standardize-as, or NULL */
     int64_t standardized;   /* columns */
+    bool of_arrays;         /* the source may have node arrays and meta.json */
     bool claimed;           /* the number of nodes is only declared: no array has as many rows */
     const char *symmetric;  /* says why edges have reverses, which is looked at; or NULL */
     bool values;            /* labels are values to predict, not classes */

@@ -299,7 +299,7 @@ out:
 /* ---- a warning ---- */
 
 void og__moments_warn(const struct og_importer *imp, const char *group, const struct og_table *t,
-                      struct og_moment *m, bool of_edges)
+                      struct og_moment *m, bool as_they_are)
 {
     enum { LARGE = 32 };
     double largest = 0;
@@ -322,7 +322,7 @@ void og__moments_warn(const struct og_importer *imp, const char *group, const st
                     "%s: column %s: mean %.6g, deviation %.3g%s. Models learn badly from numbers "
                     "far above 1: %s",
                     t->name, name_of(imp, group, t, worst).text, m[worst].mean, m[worst].deviation,
-                    others, of_edges ? "scale them before the import" : "add --standardize");
+                    others, as_they_are ? "scale them before the import" : "add --standardize");
 }
 
 /* ---- meta.json ---- */

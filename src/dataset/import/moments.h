@@ -43,7 +43,7 @@ OG_MUST_CHECK int og__moments_find(struct og_importer *imp, const char *group, s
 
 /* Warns of columns that are far from 0 and 1, by what was added. */
 void og__moments_warn(const struct og_importer *imp, const char *group, const struct og_table *t,
-                      struct og_moment *m, bool of_edges);
+                      struct og_moment *m, bool as_they_are);
 
 /* Notes a key of a group: names, means or deviations of its columns. Takes the reference. */
 void og__column_note(struct og_importer *imp, const char *group, const char *key, json_t *value);

@@ -27,11 +27,17 @@ bool og__node_column_is(const char *name, const char *given)
     return given && strncasecmp(name, given, sizeof(longest->text) - 1) == 0;
 }
 
+/* A target is the end of an edge elsewhere, but no node has one. */
+static bool is_label(const char *name)
+{
+    return og__column_of(name) == OG__COLUMN_LABEL || strcmp(name, "target") == 0;
+}
+
 static enum og_node_column column_of(const char *name, const char *label)
 {
     if (!*name)
         return OG__NODE_UNREAD;
-    if (label ? og__node_column_is(name, label) : og__column_of(name) == OG__COLUMN_LABEL)
+    if (label ? og__node_column_is(name, label) : is_label(name))
         return OG__NODE_LABEL;
     for (enum og_node_column c = OG__NODE_TIME; c < OG_COUNT(names); c++)
         if (is_among(names[c], name))
@@ -55,8 +61,7 @@ static int twice(const struct og_text *t, const char *line, enum og_node_column 
 static bool is_other_label(const char *name, enum og_node_column what)
 {
     return what == OG__NODE_FEATURE &&
-           (strncmp(name, "label", 5) == 0 ||
-            (og__column_of(name) == OG__COLUMN_LABEL && name[0] != 'y'));
+           (strncmp(name, "label", 5) == 0 || (is_label(name) && name[0] != 'y'));
 }
 
 int og__node_columns(const struct og_text *t, const char *line, char mark, int64_t n, int64_t id,

@@ -33,7 +33,7 @@
 
 struct ogb {
     struct og_importer *imp;
-    struct og_words *nodes, *triplets, *has_label; /* heterogeneous */
+    struct og_words *nodes, *triplets, *has_label; /* heterogeneous; else NULL */
     struct og_folders *folders;                    /* of MAG240M */
     struct og_table *labels;                       /* of the first group, or NULL */
 };
@@ -125,9 +125,9 @@ struct folder {
 
 static struct folder group_folder(const struct ogb *o, const char *what, uint32_t group)
 {
-    const char *name = o->imp->graph.group[group].name;
     struct folder f;
-    snprintf(f.text, sizeof(f.text), *name ? "raw/%s/%s" : "raw", what, name);
+    snprintf(f.text, sizeof(f.text), o->triplets ? "raw/%s/%s" : "raw", what,
+             o->imp->graph.group[group].name);
     return f;
 }
 
@@ -136,7 +136,7 @@ static struct folder relation_folder(const struct ogb *o, uint32_t relation)
     const struct og_graph *g = &o->imp->graph;
     const struct og_relation *r = &g->relation[relation];
     struct folder f;
-    snprintf(f.text, sizeof(f.text), *r->name ? "raw/relations/%s___%s___%s" : "raw",
+    snprintf(f.text, sizeof(f.text), o->triplets ? "raw/relations/%s___%s___%s" : "raw",
              g->group[r->source].name, r->name, g->group[r->destination].name);
     return f;
 }
@@ -310,7 +310,7 @@ static int text_times(struct ogb *o, struct og_err *err)
     static const char years[] = "raw/node_year.csv.gz";
     const struct og_graph *g = &o->imp->graph;
     struct og_table *t = NULL;
-    int rc = g->has_types ? 0 : og__import_has(o->imp, years, err);
+    int rc = o->triplets ? 0 : og__import_has(o->imp, years, err);
     if (rc <= 0)
         return rc;
     OG_TRY(open_csv(o->imp, OG__NPY_I64, 1, &t, err, "%s", years));
@@ -450,7 +450,7 @@ static int import_splits(struct ogb *o, struct og_err *err)
         char out[16];
         snprintf(out, sizeof(out), "%s.npy", splits[i]);
         OG_TRY(open_csv(o->imp, OG__NPY_I64, 1, &t, err, "split/%s/%s%s%s.csv.gz", folder,
-                        first->name, *first->name ? "/" : "", splits[i]));
+                        o->triplets ? first->name : "", o->triplets ? "/" : "", splits[i]));
         OG_TRY(og__import_split(o->imp, t, first->n_nodes, out, err));
         og__table_close(t);
         t = NULL;
