@@ -156,7 +156,7 @@ else()
 endif()
 og_stop_if_missing()
 find_package(PkgConfig REQUIRED QUIET)
-pkg_check_modules(DEPS REQUIRED QUIET IMPORTED_TARGET liburing jansson libxxhash yaml-0.1 libzip zlib)
+pkg_check_modules(DEPS REQUIRED QUIET IMPORTED_TARGET GLOBAL liburing jansson libxxhash yaml-0.1 libzip zlib)
 
 # MPI by its compiler's own words, which Open MPI and MPICH both print for -show. FindMPI ends the
 # configuration where the compiler is installed without headers.

@@ -3,6 +3,7 @@
 #include "extension.h"
 
 #include <stdlib.h>
+#include <xxhash.h>
 
 /* ---- options ---- */
 
@@ -260,6 +261,21 @@ static PyObject *call_places(PyObject *module, PyObject *args)
     return NULL;
 }
 
+/* ---- arrays ---- */
+
+static PyObject *call_checksum(PyObject *module, PyObject *args)
+{
+    Py_buffer bytes;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*", &bytes))
+        return NULL;
+    PyThreadState *mine = PyEval_SaveThread();
+    const uint64_t sum = XXH3_64bits(bytes.buf, (size_t)bytes.len);
+    PyEval_RestoreThread(mine);
+    PyBuffer_Release(&bytes);
+    return PyLong_FromUnsignedLongLong(sum);
+}
+
 PyMethodDef call_methods[] = {
     {"info", call_info, METH_VARARGS, "info(dataset) -> JSON"},
     {"simulate", call_simulate, METH_VARARGS,
@@ -270,6 +286,7 @@ PyMethodDef call_methods[] = {
      "import_memory(size such as 4G or 25%) -> bytes of an import's option memory"},
     {"places", call_places, METH_VARARGS,
      "places(indptr, indices, source, destination, out): where each edge lies, or would lie"},
+    {"checksum", call_checksum, METH_VARARGS, "checksum(bytes) -> XXH3-64 of them"},
     {"import_choices", call_import_choices, METH_NOARGS, "the same of an import's options"},
     {"option_choices", call_option_choices, METH_NOARGS,
      "the options of training: {name: its words; None for a flag}"},

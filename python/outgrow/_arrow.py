@@ -141,9 +141,29 @@ def decimals(schema, array, first, n, valid):
     return Column(whole / 10.0 ** scale, valid=valid)
 
 
+def metadata_of(schema):
+    """What a library notes with a table or a column, {bytes: bytes}."""
+    at = schema.metadata
+
+    def take():
+        nonlocal at
+        n = struct.unpack("=i", ctypes.string_at(at, 4))[0]
+        at += 4
+        return n
+
+    def text():
+        nonlocal at
+        n = take()
+        at += n
+        return ctypes.string_at(at - n, n)
+    return {text(): text() for _ in range(take() if at else 0)}
+
+
 def column_of(schema, array, first, n, name):
     """n values of an array from `first` on, plus its own offset."""
     kind, first = schema.format.decode(), first + array.offset
+    if metadata_of(schema).get(b"ARROW:extension:name") == b"pandas.period":
+        raise OptionError(f"{name}: periods are not read", "cast it to dates: dt.to_timestamp()")
     valid = bits(array.buffers[0], first, n) if kind != "n" and array.null_count != 0 and array.buffers[0] else None
     if schema.dictionary:
         words = column_of(schema.dictionary.contents, array.dictionary.contents, 0, array.dictionary.contents.length, name)
@@ -188,27 +208,10 @@ def released(owned):
 
 def index_of(schema):
     """Names of the columns that are an index, as pandas notes them with a table."""
-    at = schema.metadata
-
-    def take():
-        nonlocal at
-        n = struct.unpack("=i", ctypes.string_at(at, 4))[0]
-        at += 4
-        return n
-
-    def text():
-        nonlocal at
-        n = take()
-        at += n
-        return ctypes.string_at(at - n, n)
-    for _ in range(take() if at else 0):
-        key, value = text(), text()
-        if key == b"pandas":
-            try:
-                return {name for name in json.loads(value)["index_columns"] if isinstance(name, str)}
-            except (ValueError, KeyError, TypeError):
-                pass
-    return set()
+    try:
+        return {name for name in json.loads(metadata_of(schema).get(b"pandas", b"{}"))["index_columns"] if isinstance(name, str)}
+    except (ValueError, KeyError, TypeError):
+        return set()
 
 
 def stream_of(table, what):
@@ -221,8 +224,8 @@ def stream_of(table, what):
         capsule = table.__arrow_c_stream__()
     except Exception as why:  # of a library that we do not know
         text = str(why.args[0] if why.args else why)
-        raise OptionError(f"{what}: {type(table).__name__} cannot be given as Arrow: {text}", "rename one of the columns with one name" if "uplicate" in text else
-                          "a column has values of one kind: cast it, astype(str) for example") from why
+        hint = "rename one of the columns with one name" if "uplicate" in text else "a column has values of one kind: cast it, astype(str) for example"
+        raise OptionError(f"{what}: {type(table).__name__} cannot be given as Arrow: {text}", "" if type(why).__module__.startswith(("duckdb", "_duckdb")) else hint) from why
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
     return capsule, Stream.from_address(pointer(capsule, b"arrow_array_stream"))

@@ -1,24 +1,27 @@
 """Datasets of a Data or HeteroData of PyTorch Geometric. Each is written once, to a folder that is known by its contents."""
+import concurrent.futures
 import copy
 import fcntl
 import hashlib
 import os
 import shutil
-import zlib
 
 import numpy as np
 
-from ._arrays import array_of, native, plain
-from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, order_of, storable
+from . import _outgrow
+from ._arrays import PIECE, array_of, native, plain
+from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, node_time_of, order_of, storable
+from ._calls import leaving_out
 from ._errors import OptionError, warn
 from ._forms import import_for
-from ._meta import meta_of
+from ._meta import meta_of, type_ranges
 from ._options import cache_folder
+from ._stores import array_in, files_of, is_there
 from ._times import whole
 from ._write import folder_beside, write
 
 FORM = b"1"  # of the folders: another one has other names
-LOOKED_AT = 1 << 24  # bytes of features
+NONE, SOME, ALL = 0, 1 << 24, 1 << 62  # bytes of features that are looked at for changes
 
 
 # ---- what of a Data is written ----
@@ -141,7 +144,8 @@ def write_once(written, path):
         if os.path.exists(os.path.join(path, FOLDER, TABLE)):
             return
         shutil.rmtree(path, ignore_errors=True)
-        written.write(path)
+        with leaving_out("Models learn badly"):  # features may be stored as bytes, and the model is the caller's
+            written.write(path)
     warn(f"data: written to {path}, where loaders of equal data find it. Remove it when it is not needed; OUTGROW_CACHE names another folder")
 
 
@@ -266,26 +270,33 @@ def blank_of(data, nodes, edges):
 
 # ---- a Data that is changed ----
 
-def sum_of(value):
-    """The checksum of some rows, evenly spaced, of LOOKED_AT bytes together; of all rows if they are fewer."""
-    if not hasattr(value, "dtype") or getattr(value, "ndim", 0) == 0 or not hasattr(value, "detach") and not value.flags.writeable:
-        return None
+def sums_of(value, most):
+    """Checksums of features. They are of all rows up to `most` bytes, beyond that of evenly spaced ones. None of what no dataset has, and of read-only memory."""
     torch = import_for("pyg", "torch")
-    if hasattr(value, "detach") and (stays(torch, value) or value.device.type != "cpu"):
+    if isinstance(value, torch.Tensor):
+        if stays(torch, value) or value.device.type != "cpu" or value.dim() == 0:
+            return None
+        size = value.nelement() * value.element_size()
+    elif isinstance(value, np.ndarray) and value.dtype.kind in "biufc" and value.ndim > 0 and value.flags.writeable:
+        size = value.nbytes
+    else:
         return None
-    size = value.nelement() * value.element_size() if hasattr(value, "detach") else value.nbytes
-    return zlib.crc32(bytes_of(torch, value[::max(1, -(-size // LOOKED_AT))]))
+    value = value[::max(1, -(-size // most))]
+    rows = max(1, PIECE * len(value) // max(min(size, most), 1))
+    pieces = [value[at:at + rows] for at in range(0, len(value), rows)]
+    with concurrent.futures.ThreadPoolExecutor(max(1, min(len(pieces), len(os.sched_getaffinity(0))))) as threads:
+        return [*threads.map(lambda piece: _outgrow.checksum(bytes_of(torch, piece)), pieces)]
 
 
-def marks_of(data):
-    """What a data has, but for its edges. A tensor comes with the number of writes to it. NumPy and tensor.data do not count theirs: features come with a checksum."""
+def marks_of(data, most):
+    """What a data has. A tensor comes with the number of writes to it. NumPy and tensor.data count none, so features come with checksums of `most` bytes."""
     def writes(value):
         try:
             return value._version
         except (AttributeError, RuntimeError):  # no tensor, or one without a count
             return None
-    return {(number, key): (value, (writes(value), sum_of(value) if key == "x" else None))
-            for number, store in enumerate(data.stores) for key, value in store.items() if key != "edge_index"}
+    return {(number, key): (value, (writes(value), sums_of(value, most) if most and key == "x" else None))
+            for number, store in enumerate(data.stores) for key, value in store.items()}
 
 
 def places_changed(before, now):
@@ -298,22 +309,36 @@ def changed(before, now):
     return {name for _, name in places_changed(before, now)}
 
 
-def with_edges_of(data, other):
-    """The data with the edges of another one, which is of the same relations."""
-    data = copy.copy(data)
-    for store, before in zip(data.edge_stores, other.edge_stores):
-        store["edge_index"] = before["edge_index"]
+def as_sampled(torch, data, source, weight_attr, time_attr):
+    """The data with the edges, weights and times of a dataset. It had these when the loader was made, and neighbours are sampled by them."""
+    data, path, about = copy.copy(data), source.path, meta_of(source.path)
+    types, relations = stores_of(data)
+    firsts, files = [first for first, _ in type_ranges(about).values()] or [0], [*files_of(about).values()]
+    for part in source.edges:
+        store = relations[part.name]
+        store["edge_index"] = torch.from_numpy(part.lists.edge_index()).to(part.dtype or torch.int64) if part.lists else torch.empty(2, 0, dtype=torch.int64)
+        for name, file in (weight_attr, "weights"), (time_attr, "edge_times"):
+            if name and part.lists and is_there(path, file := f"{files[part.number]}{file}", about):
+                values = np.asarray(array_in(path, file, about))
+                given = np.empty_like(values)
+                given[part.lists.order] = values
+                store[name] = torch.from_numpy(given)
+    for part in source.nodes if time_attr else ():
+        if part.number is not None:
+            for values, _ in node_time_of(path, about, {}, firsts[part.number], part.n).values():
+                types[part.name][time_attr] = torch.from_numpy(np.array(values))
     return data
 
 
-def renewed(source, data):
-    """The source with the attributes that the data has now."""
+def renewed(source, data, x_too=False):
+    """The source with the attributes that the data has now. `x_too`: features are those of the data, not the dataset's."""
     types, relations = stores_of(data)
     for part in source.nodes:
         if number_of_nodes(types[part.name], part.name) != part.n:
             raise OptionError(f"data: {types[part.name].num_nodes} nodes{f' of {part.name}' if part.name else ''}, {part.n} when the loader was made", "make the loader again")
+    nodes = [part._replace(features=None) if x_too else part for part in source.nodes]
     nodes = [part._replace(attributes={key: value for key, value in attributes_of(types[part.name], types[part.name].is_node_attr).items() if key != "x" or not part.features})
-             for part in source.nodes]
+             for part in nodes]
     edges = [part._replace(attributes=edge_attributes_of(relations[part.name])) for part in source.edges]
     return source._replace(blank=blank_of(data, nodes, edges), nodes=nodes, edges=edges, names=order_of_names(types, relations))
 
@@ -321,7 +346,7 @@ def renewed(source, data):
 def renewed_by(source, whole, before):
     """The source of a dataset with the attributes of nodes and of the graph that `whole` has now. Marks `before` are of the dataset's own."""
     nodes, blank = [], copy.copy(source.blank)
-    number, different = {id(store): i for i, store in enumerate(whole.stores)}, places_changed(before, marks_of(whole))
+    number, different = {id(store): i for i, store in enumerate(whole.stores)}, places_changed(before, marks_of(whole, SOME))
     for part in source.nodes:
         store = whole._store if part.name is None else whole[part.name]
         own = "x" in store and (number[id(store)], "x") not in different

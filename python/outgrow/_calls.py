@@ -37,10 +37,10 @@ def tell(watch):
 
 
 @contextlib.contextmanager
-def leaving_out(beginning):
-    """Messages that begin so are not logged meanwhile: what they are about is not the caller's."""
+def leaving_out(words):
+    """Messages with these words are not logged meanwhile: what they are about is not the caller's."""
     def others(record):
-        return not (record.args and str(record.args[0]).startswith(beginning))
+        return not (record.args and words in str(record.args[0]))
     log.addFilter(others)
     try:
         yield

@@ -181,6 +181,9 @@ def count_of(dataset):
         return None
 
 
+TO_WRITE = 'give the file to write: "pred.npy", or "pred.csv" for a table'
+
+
 def order_of(dataset):
     """The file with the order of nodes, where it is not that of a table; or None."""
     dataset = folder_of(dataset)
@@ -190,6 +193,8 @@ def order_of(dataset):
 
 def ids_of(nodes, dataset, distinct=False):
     """Rows of nodes, or bytes: names, and numbers where the dataset has ids of a table. Zeros and ones are a mask too if ids must be distinct."""
+    if np.ma.is_masked(nodes):
+        raise OptionError("nodes: a masked array with masked values", "give ids: compressed()")
     try:
         ids = np.asarray(nodes.detach().cpu() if hasattr(nodes, "detach") else nodes)
     except ValueError:  # lists of several lengths
@@ -303,16 +308,16 @@ def predict(dataset, checkpoint, out, *, progress=False, **options):
     names, ids of the table. Also probabilities=True, top_k=3, dtype="f16", overwrite=True. Returns counters of
     reads and writes. Runs the command (see `train`)."""
     with in_files(options, dataset) as options:
-        return run("predict", dataset, progress=progress, checkpoint=checkpoint, out=out, **options)
+        return run("predict", dataset, progress=progress, checkpoint=folder_of(checkpoint, "checkpoint"), out=folder_of(out, "out", TO_WRITE), **options)
 
 
 def smooth(dataset, predictions, out, *, progress=False, **options):
     """Correct and smooth predictions along the edges (Correct & Smooth). It gains where neighbours often share a class. `predictions` are of
     predict(..., probabilities=True): .npy, or a table. `out` as in `predict`. Returns accuracies before and after. Runs the command (see
     `train`)."""
-    return run("smooth", dataset, predictions, progress=progress, out=out, **options)
+    return run("smooth", dataset, folder_of(predictions, "predictions"), progress=progress, out=folder_of(out, "out", TO_WRITE), **options)
 
 
 def evaluate(dataset, checkpoint, *, split="test", progress=False, **options):
     """Evaluate a checkpoint on a split: loss and metrics. full=True uses all neighbours. Runs the command (see `train`)."""
-    return run("eval", dataset, progress=progress, checkpoint=checkpoint, split=split, **options)
+    return run("eval", dataset, progress=progress, checkpoint=folder_of(checkpoint, "checkpoint"), split=split, **options)

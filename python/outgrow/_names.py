@@ -84,7 +84,7 @@ class NameMap:
         """Put a column, ROWS at most; returns the number of its first occurrence."""
         kind = "text" if column.is_text else column.values.dtype.kind
         if kind not in ("text", "i", "u") or not column.is_text and column.values.ndim > 1:
-            raise OptionError(f"{what}: {column.values.dtype}: no ids", "give texts or whole numbers: astype('int64')")
+            raise OptionError(f"{what}: {column.values.dtype if column.values.ndim == 1 else 'lists'}: no ids", f"give texts or whole numbers: astype({'str' if column.values.ndim > 1 else repr('int64')})")
         kind = "text" if column.is_text else "whole numbers"
         if self.kind not in (None, kind):
             raise OptionError(f"{what}: {kind}, where {self.first} has {self.kind}", "cast both columns to one kind, astype(str) for example: '1' and 1 are no equal ids")

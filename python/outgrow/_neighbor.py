@@ -14,11 +14,11 @@ import numpy as np
 from . import _outgrow
 from ._arrays import array_of
 from ._attributes import source_of_path, under_names, whole_of
-from ._cache import changed, data_of_stores, how_to_have_edges, marks_of, renewed, renewed_by, source_of_data, source_without_edges, with_edges_of
+from ._cache import ALL, NONE, SOME, as_sampled, changed, data_of_stores, how_to_have_edges, marks_of, renewed, renewed_by, source_of_data, source_without_edges
 from ._errors import OptionError, UnsupportedError, warn
 from ._fanouts import Fanouts
 from ._forms import Nodes, import_for
-from ._ids import ids_of, positions_of
+from ._ids import check_range, ids_of, positions_of
 from ._loader import ALIASES, NOT_NEEDED, ONLY, SPLITS, Loader, OwnThreads, is_the_same, ranks_of
 from ._meta import meta_of, type_ranges
 from ._sampling import Sampling
@@ -190,9 +190,11 @@ class Base(OwnThreads):
             raise UnsupportedError("num_neighbors: the first hop samples no neighbours", "without neighbours a batch is its seeds: rows of outgrow.stores(path)[0] are those")
         self._marks = self._write = self._shown = None
         if self._data is not None:
-            self._marks, before = marks_of(data), copy.copy(data)
+            self._looked_at = ALL if self._fanouts.hops > 0 else NONE
+            self._marks = marks_of(data, self._looked_at)
             if self._fanouts.hops > 0:
-                self._write = lambda now: source_of_data(torch, with_edges_of(now, before), weight_attr, times["time_attr"])
+                self._by_attributes = {"weight_attr": weight_attr, "time_attr": times["time_attr"]}
+                self._write = lambda now: source_of_data(torch, now, **self._by_attributes)
                 self._source = self._write(data)
         self._take_times(times, subgraph, transform_sampler_output, weight_attr, kwargs)
         if weight_attr:
@@ -249,7 +251,8 @@ class Base(OwnThreads):
             return self._data
         if self._shown is None:
             self._shown = whole_of(self._torch, self._source)
-            self._marks = self._first = marks_of(self._shown)
+            self._looked_at = SOME
+            self._marks = self._first = marks_of(self._shown, SOME)
         return self._shown
 
     @property
@@ -301,17 +304,21 @@ class Base(OwnThreads):
 
     def _renew(self):
         """Attributes of the data count as they are now. Features in a dataset that are others since are written again."""
-        if self._marks is None or not (names := changed(self._marks, now := marks_of(self.data))):
+        if self._marks is None or not (names := changed(self._marks, now := marks_of(self.data, self._looked_at))):
             return
         if self._data is None:
             self._marks, self._source = now, renewed_by(self._source, self._shown, self._first)
             self._sampling.take(self._source)
             return
         source = self._source
+        if self._write:
+            for argument, name in self._by_attributes.items():
+                if name in names:
+                    warn(f"{argument}: {name} of the data changed. Neighbours are sampled by what it was when the loader was made: make the loader again")
         if "x" in names and self._write:
             if self._loader is not None and self._loader._restored:
                 raise OptionError("data: x changed after load_state_dict", "change it before")
-            source = self._write(self._data)
+            source = self._write(as_sampled(self._torch, self._data, source, **self._by_attributes))
             if [part.n for part in source.nodes] != [part.n for part in self._source.nodes]:
                 raise OptionError("data: another number of nodes than when the loader was made", "make the loader again")
             if self._busy():  # that iteration has the former features, as it began
@@ -320,6 +327,15 @@ class Base(OwnThreads):
                 self.close()
         self._marks, self._source = now, renewed(source, self._data)
         self._sampling.take(self._source)
+
+    def _of_now(self):
+        """What makes a single batch. Attributes of a data, features too, are read from it, so that nothing is compared."""
+        if self._data is None:
+            self._renew()
+            return self._sampling
+        out = copy.copy(self._sampling)
+        out.take(renewed(self._source, self._data, True))
+        return out
 
     # ---- iterating ----
 
@@ -379,12 +395,12 @@ class Base(OwnThreads):
             batches = batches[:n - n % ranks]
         return batches[rank::ranks]
 
-    def _through(self, loader, order=None, size=None):
+    def _through(self, loader, order=None, size=None, sampling=None):
         """An iteration over a Loader whose seeds are at `order`, `size` in a batch. None: all of them, as they are."""
-        return Iteration(self, map(lambda made: self._placed(*made, *self._places(made[0], made[2], order, size)), iter(loader)))
+        return Iteration(self, map(lambda made: self._placed(*made, *self._places(made[0], made[2], order, size), sampling), iter(loader)))
 
-    def _placed(self, batch, nodes, edges, places, pairs):
-        return self._sampling.data_of(batch, nodes, edges, lambda: self._metadata(places, pairs, self._input_id)), places, pairs
+    def _placed(self, batch, nodes, edges, places, pairs, sampling=None):
+        return (sampling or self._sampling).data_of(batch, nodes, edges, lambda: self._metadata(places, pairs, self._input_id)), places, pairs
 
     def __iter__(self):
         self._renew()
@@ -463,22 +479,23 @@ class Base(OwnThreads):
         return batch if self.transform is None else self.transform(batch)
 
     def _at(self, index):
-        self._renew()
+        sampling = self._of_now()
         with contextlib.suppress(TypeError):
             index = [operator.index(index)]
         index = positions_of(index, "index", len(self.dataset))
         if len(index) == 0:
             raise OptionError("index: no positions", "give those of one seed or more")
         if self._fanouts.hops == 0:
-            return Iteration(self, map(self._of_seeds, [index])).unfiltered()
-        return self._through(self._for_once(self._drawn(), index, len(index), rank=0, world_size=1, drop_last=False), index, len(index)).unfiltered()
+            return Iteration(self, iter([self._of_seeds(index, sampling)])).unfiltered()
+        loader = self._for_once(self._drawn(), index, len(index), rank=0, world_size=1, drop_last=False)
+        return self._through(loader, index, len(index), sampling).unfiltered()
 
-    def _of_seeds(self, places):
+    def _of_seeds(self, places, sampling=None):
         """A batch where nothing is sampled, the positions of its seeds, and pairs."""
         ids, pairs = self._seeds_at(places)
         nodes = [Nodes(self._torch.from_numpy(ids[part.name]), None, (len(ids[part.name]),), self._torch.arange(len(ids[part.name])) if self._disjoint else None)
                  if part.name in ids else None for part in self._source.nodes]
-        return self._placed(types.SimpleNamespace(epoch=1, number=0), nodes, [], places, pairs)
+        return self._placed(types.SimpleNamespace(epoch=1, number=0), nodes, [], places, pairs, sampling)
 
     def close(self):
         """Ends its threads; the next iteration opens it again."""
@@ -632,7 +649,15 @@ class NeighborLoader(Base):
     def _once(self):
         return self._sampler is not None
 
+    def _renew(self):
+        """Seeds, too. An array of ids is used as it is, as there, so that they may change between iterations."""
+        super()._renew()
+        if self._loader is not None and not self._loader._restored and not np.array_equal(self._nodes, self._opened_nodes):
+            check_range(self._nodes, "input_nodes", self._part.n)
+            self._loader = self._using = None if self._busy() else self.close()
+
     def _for_all(self, drawn):
+        self._opened_nodes = self._nodes.copy()
         return self._opened(drawn, self.batch_size, seeds=self._seeds(self._nodes), shuffle=self.shuffle, input_time=self._time)
 
     def _for_once(self, drawn, order, batch, **how):

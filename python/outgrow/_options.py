@@ -12,9 +12,13 @@ def cache_folder():
     return os.environ.get("OUTGROW_CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "outgrow")
 
 
-def folder_of(value, name="dataset"):
+PATHS = {"dataset": 'write it: outgrow.write("graph", data), then give "graph"', "checkpoint": 'give a file of a run: "first/best.safetensors", or checkpoint() of a GraphClassifier',
+         "run": 'give the folder of a run: "first"', "predictions": 'give the file that predict wrote: "pred.npy"'}  # and what to give
+
+
+def folder_of(value, name="dataset", hint='give the new folder first: "graph"'):
     """The path of a folder or file, as text."""
-    hint = "write it: outgrow.write(\"graph\", data), then give \"graph\"" if name == "dataset" else "give the new folder first: \"graph\""
+    hint = PATHS.get(name, hint)
     try:
         path = os.fsdecode(value)
     except TypeError:

@@ -1,6 +1,8 @@
 """Predictor: a process of the command `outgrow serve`, which any number of threads ask."""
 import concurrent.futures
+import functools
 import json
+import os
 import subprocess
 import threading
 import weakref
@@ -21,7 +23,7 @@ class Line:
 
     def __init__(self, words):
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
-        self.lock, self.waiting, self.number, self.said = threading.Lock(), {}, 0, []
+        self.lock, self.waiting, self.number, self.said, self.opened_by = threading.Lock(), {}, 0, [], os.getpid()
         self.writing = threading.Lock()  # a request may wait for room in the pipe while answers are read
         self.listener = threading.Thread(target=lambda: self.said.extend(self.process.stderr), name="outgrow", daemon=True)
         self.listener.start()
@@ -48,6 +50,8 @@ class Line:
             future.set_exception(ProcessError("the predictor ended: " + ("".join(self.said).strip() or "it was closed")))
 
     def ask(self, **request):
+        if os.getpid() != self.opened_by:  # where no thread reads answers
+            raise ProcessError("the predictor was opened in another process", "open one in each process, after it has begun")
         future = concurrent.futures.Future()
         with self.writing:
             with self.lock:
@@ -110,8 +114,10 @@ class Predictor:
     or their numbers. Starts the command `outgrow`, as `train` does."""
 
     def __init__(self, checkpoint, graph, *, callers=4, **options):
+        checkpoint, graph = folder_of(checkpoint, "checkpoint"), folder_of(graph)
+        self._graph = graph
+        self._given = functools.partial(type(self), callers=callers, **options), (checkpoint, graph)
         words = words_of({"checkpoint": checkpoint, "callers": callers, **options})
-        self._graph = graph = folder_of(graph)
         self._line = Line([command(), "serve", "--json", "--quiet", *words, "--", graph])
         self._end = weakref.finalize(self, self._line.close)
         self._n = count_of(graph)
@@ -169,6 +175,10 @@ class Predictor:
 
     def close(self):
         self._end()
+
+    def __reduce__(self):
+        """Another process opens one of its own."""
+        return self._given
 
     def __enter__(self):
         return self

@@ -35,6 +35,7 @@ KNOWN = {
 LESS_USUAL = {
     "src": ("fromnodeid", "from_node_id", "node1", "node_1", "id1", "id_1", "n1", ":start_id", "citing", "follower", "sender"),
     "dst": ("tonodeid", "to_node_id", "node2", "node_2", "id2", "id_2", "n2", ":end_id", "cited", "followee", "receiver"),
+    "label": ("target", "targets"),
 }
 OF_NODES = "id", "label", "split", "train", "valid", "test", "node_time", "features"
 OF_EDGES = "src", "dst", "weight", "edge_time", "edge_features"
@@ -80,11 +81,12 @@ def find(names, role, given, taken, what, key=None, needed=False):
     return None
 
 
-def say_unread(what, names, batch=None):
-    """An index of pandas without a name is the numbers of rows. `batch`: some columns of it may be features otherwise."""
+def say_unread(what, names, batch, may_be_encoded=False):
+    """An index of pandas without a name is the numbers of rows. `may_be_encoded`: some columns may be features otherwise."""
     if left := [name for name in names if not (isinstance(name, Index) and name.startswith("__index_level_"))]:
-        other = any(is_encoded(batch[name]) for name in left) if batch else False
-        warn(f"{what}: columns that are not read: {', '.join(left)}{'. standardize=True takes dates, and texts of at most 32 values' if other else ''}")
+        other = may_be_encoded and any(is_encoded(batch[name]) for name in left)
+        why = next((f". {batch[name].why.message.removeprefix(f'{what}: ')}; {batch[name].why.hint}" for name in left if batch[name].why), "")
+        warn(f"{what}: columns that are not read: {', '.join(left)}{why}{'. standardize=True takes dates, and texts of at most 32 values' if other else ''}")
 
 
 def is_feature(column):
@@ -163,9 +165,9 @@ def classes_in(column, what, row):
     out = np.full(len(values), -1, np.int64)
     with np.errstate(invalid="ignore"):
         out[known] = values[known]
-    wrong = known & (out != values if column.valid is None else column.valid & (out != values))
+    wrong = known & ((out != values) | (out < -1)) & (True if column.valid is None else column.valid)
     if wrong.any():
-        raise OptionError(f"{what}: row {row + int(np.argmax(wrong))}: {values[wrong][0]} is no class", "values are learned with outgrow.import_tables(..., regression=True)")
+        raise OptionError(f"{what}: row {row + int(np.argmax(wrong))}: {values[wrong][0]} is no class", "classes are 0, 1, ..., and -1 is none; values are learned with outgrow.import_tables(..., regression=True)")
     return out
 
 
@@ -276,7 +278,7 @@ class NodeTable:
         self.encoder = Encoder(batch, self.columns, self.what, self.standard) if encodes and self.columns else None
         wide = {name: batch[name].values.shape[1] for name in numbers_alone if batch[name].values.ndim > 1}
         self.feature_names = [name for column in self.columns for name in (names_of(column, wide[column]) if column in wide else [column])]
-        say_unread(self.what, [name for name in rest if name not in self.columns], None if encodes else batch)
+        say_unread(self.what, [name for name in rest if name not in self.columns], batch, not encodes)
 
     def put_labels(self, column):
         if column.why or not column.is_text and column.values.dtype.kind == "M":
@@ -405,9 +407,9 @@ class EdgeTable:
 
     def read(self, known):
         """known: whether the ends' types have tables."""
-        names, row = [], 0
+        last, row = {}, 0
         for batch in batches(self.table, self.what):
-            names = list(batch)
+            last = batch
             if self.roles is None:
                 self.choose(batch)
             else:
@@ -427,7 +429,7 @@ class EdgeTable:
             row += n
         if not self.pieces:
             raise OptionError(f"{self.what}: no rows", "give a row an edge")
-        say_unread(self.what, [name for name in names if name not in (*self.roles.values(), *self.columns, *self.unclear)])
+        say_unread(self.what, [name for name in last if name not in (*self.roles.values(), *self.columns, *self.unclear)], last)
         return self
 
     def id_at(self, role, row):

@@ -3,6 +3,7 @@
 n_id and e_id, whatever its type; edges of the graph; links, labels and negatives as they were given."""
 import copy
 import inspect
+import logging
 import os
 import pickle
 
@@ -487,8 +488,52 @@ def test_features_that_change_without_a_count():
         assert len(iter(loader)) == 7
         for change in (lambda rows: rows.__imul__(2)), (lambda rows: rows.__setitem__(5, 9)), (lambda rows: rows.__setitem__(slice(None), rows[np.roll(np.arange(N), 1)])):
             change(rows)
-            batch = next(iter(loader))
-            assert torch.equal(batch.x, torch.as_tensor(rows if isinstance(rows, torch.Tensor) else rows.astype("f4"))[batch.n_id])
+            for batch in next(iter(loader)), loader([3, 50]):
+                assert torch.equal(batch.x, torch.as_tensor(rows if isinstance(rows, torch.Tensor) else rows.astype("f4"))[batch.n_id])
+    for x in torch.zeros(N, 30000), np.zeros((N, 30000), np.float32)[:, ::-1]:  # 24 MB: every row counts
+        data = graph(x=x)
+        loader, rows = ours(data, [3]), np.asarray(data.x)
+        for row in 7, 8, 150:
+            rows[row, row] = row
+            for batch in (*loader, loader([row])):
+                assert torch.equal(batch.x, torch.from_numpy(rows.copy())[batch.n_id])
+
+
+def test_sampling_is_by_the_data_as_it_was():
+    """Edges, weights and times that change later sample nothing. So it is where features are written again. Ids of seeds may change."""
+    for name, options, told in ("edge_index", {}, None), ("edge_weight", {"weight_attr": "edge_weight"}, "edge_weight of the data changed"), \
+            ("edge_time", {"time_attr": "edge_time", "input_time": torch.full((N,), 700)}, "edge_time of the data changed"), ("year", {"time_attr": "year"}, "year of the data changed"):
+        for value in (lambda value: value.zero_()), (lambda value: setattr(data, name, torch.zeros_like(value))):
+            data = graph(edge_weight=(torch.arange(E) % 2).float())
+            loader = ours(data, [-1, -1], **options)
+            before = [sorted(batch.e_id.tolist()) for batch in loader]
+            value(data[name])
+            data.x.add_(1)
+            batches = []
+            said = [text for text in warned(lambda: batches.extend(loader)) if "changed" in text]
+            assert bool(said) == bool(told) and all(told in text for text in said), said
+            assert [sorted(batch.e_id.tolist()) for batch in batches] == before, name
+            assert all(torch.equal(batch.x, data.x[batch.n_id]) and torch.equal(batch.year, data.year[batch.n_id]) for batch in batches)
+    ids = torch.arange(40)
+    loader = ours(graph(), input_nodes=ids)
+    assert len([*loader]) == 2
+    ids += 3
+    assert torch.cat([batch.n_id[:batch.batch_size] for batch in loader]).tolist() == ids.tolist()
+    ids[0] = N
+    with raises(outgrow.OptionError, f"input_nodes: not all of 0 .. {N - 1}: {N}"):
+        iter(loader)
+
+
+def test_a_folder_says_nothing_of_features():
+    """Numbers that are stored as bytes, and scales of features, are no concern of a loader."""
+    said = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage())
+    logging.getLogger("outgrow").addHandler(handler)
+    for dtype in torch.float32, torch.float64:
+        next(iter(ours(graph(x=torch.full((N, 3), 1000., dtype=dtype)))))
+    logging.getLogger("outgrow").removeHandler(handler)
+    assert not any("column" in text for text in said), said
 
 
 def test_induced_subgraphs_have_all_edges_between_their_nodes():

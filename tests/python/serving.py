@@ -12,7 +12,7 @@ import shutil
 import subprocess
 
 import support
-from support import CLASSES, COMMAND, NODES, arrays_of_a_graph, command, main, np, outgrow, raises, warned
+from support import CLASSES, COMMAND, NODES, arrays_of_a_graph, command, main, np, outgrow, raises, same, warned
 
 MEMORY = {"memory": "256M", "threads": 1}
 
@@ -232,6 +232,34 @@ def test_refusals():
         assert predictor([1]).shape == (1, CLASSES)
     with raises(outgrow.Error, "absent"):
         outgrow.Predictor("absent.safetensors", "graph", **MEMORY)
+    for call in (lambda path: outgrow.Predictor(path, "graph", **MEMORY), lambda path: outgrow.predict("graph", path, "no.npy"), lambda path: outgrow.evaluate("graph", path)):
+        for path in None, 3, [], "":
+            with raises(outgrow.OptionError, "checkpoint: ", " path", 'give a file of a run: "first/best.safetensors"'):
+                call(path)
+    for call in (lambda: outgrow.predict("graph", checkpoint, None)), (lambda: outgrow.smooth("graph", "all0.npy", None)):
+        with raises(outgrow.OptionError, "out: NoneType is no path", '"pred.npy"'):
+            call()
+
+
+def test_predictors_of_other_processes():
+    """A pickled one is opened again. One that was there before a fork says so."""
+    with outgrow.Predictor(trained(graph(), "run0", "--model", "sage"), "graph", **MEMORY) as predictor:
+        want = predictor([3, 1])
+        for another in pickle.loads(pickle.dumps(predictor)), copy.deepcopy(predictor):
+            with another:
+                same("logits", another([3, 1]), want)
+        with raises(outgrow.OptionError, "masked values", "compressed()"):
+            predictor(np.ma.array([1, 2], mask=[0, 1]))
+        child = os.fork()
+        if child == 0:
+            try:
+                predictor([3, 1])
+            except outgrow.ProcessError as error:
+                os._exit(0 if "opened in another process" in str(error) else 2)
+            finally:
+                os._exit(3)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        same("logits", predictor([3, 1]), want)
 
 
 def test_keys_of_requests():

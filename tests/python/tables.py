@@ -273,9 +273,14 @@ def test_labels_of_batches():
         outgrow.import_tables(name, nodes=Plain(id=["a", "b", "c", "d"], f=np.ones(4), y=y), edges=edges, regression=regression)
         assert np.array_equal(np.load(f"{name}/labels.npy").squeeze(), want, equal_nan=True), name
     for y, why in (np.array([0, 1, 2, .5]), "column y: row 3: 0.5 is no class"), (np.array([0, 1, 2, 2**63], np.uint64), "row 3: 9223372036854775808 is no class"), \
-            (np.array([0, np.inf, 2, 2]), "row 1: inf is no class"):
+            (np.array([0, np.inf, 2, 2]), "row 1: inf is no class"), (np.array([0, -1, 1, -2]), "column y: row 3: -2 is no class"):
         with raises(outgrow.OptionError, why):
-            outgrow.import_tables("never", nodes=Plain(id=["a", "b", "c", "d"], f=np.ones(4), y=y), edges=edges)
+            outgrow.import_tables("never", nodes=Plain(id=["d", "c", "b", "a"], f=np.ones(4), y=y), edges=edges)
+    for number, (more, columns, label, features) in enumerate((({"target": np.arange(4)}, {}, True, 1), ({"Targets": np.arange(4)}, {}, True, 1), ({"target": np.ones(4), "y": np.arange(4)}, {}, True, 2),
+                                                               ({"target": np.ones(4)}, {"label": None}, False, 2), ({"target": np.ones(4)}, {"features": ["f", "target"]}, False, 2))):
+        outgrow.import_tables(f"target{number}", nodes=Plain(id=["a", "b", "c", "d"], f=np.ones(4), **more), edges=edges, columns=columns)
+        assert np.load(f"target{number}/features.npy").shape == (4, features) and os.path.exists(f"target{number}/labels.npy") == label, more
+        assert not label or np.load(f"target{number}/labels.npy").tolist() == [0, 1, 2, 3]
 
 
 def test_kinds_of_columns():
@@ -285,14 +290,14 @@ def test_kinds_of_columns():
     tenths = np.array([(15, 0), (2**64 - 5, -1), (0, 1)], DECIMAL)
     nodes = {"id": ids, "f": np.ones(3), "money": tenths, "node_time": days, "born": days, "label": np.ma.array([[1, 0], [0, 1], [1, 1]], mask=[[0, 1], [0, 0], [1, 1]])}
     said = warned(lambda: outgrow.import_tables("kinds", nodes=Plain(**nodes, took=days - days[0]), edges=Plain(**edges, timestamp=days[:2])))
-    assert any("columns that are not read: born, took" in text for text in said), said
+    assert any("columns that are not read: born, took. column took: times (Arrow's 'tDs') are not read; cast it to numbers" in text for text in said), said
     same("features", np.load("kinds/features.npy"), np.array([[1, 1.5], [1, -.5], [1, 2**64 / 10]], np.float32))
     assert np.load("kinds/node_times.npy").tolist() == [1577836800, 1577923200, -86400] and np.load("kinds/edge_times.npy").tolist() == [1577836800, 1577923200]
     same("labels", np.nan_to_num(np.load("kinds/labels.npy"), nan=-1), np.array([[1, -1], [0, 1], [-1, -1]], np.float32))
     said = warned(lambda: outgrow.import_tables("milli", edges=Plain(**edges, timestamp=np.array([1999, 2000], "M8[ms]"))))
     assert any("column timestamp: times are whole seconds: fractions are left out, as in row 0" in text for text in said), said
     for more, why in ({"f": np.array([1, 2, np.nan])}, "nodes: column f: row 2 is NaN"), ({"label": days}, "labels are dates"), ({"f": np.ones((3, 0))}, "column f: empty lists"), \
-            ({"id": np.array([0., 1, 2])}, "astype('int64')"), ({"f": np.ma.array(np.ones(3), mask=[0, 0, 1])}, "column f: row 2 is null"):
+            ({"id": np.array([0., 1, 2])}, "astype('int64')"), ({"id": np.ones((3, 2), int)}, "lists: no ids"), ({"f": np.ma.array(np.ones(3), mask=[0, 0, 1])}, "column f: row 2 is null"):
         with raises(outgrow.OptionError, why):
             outgrow.import_tables("never", nodes=Plain(**nodes | more), edges=Plain(**edges))
     for columns, why in ({"features": ["born"]}, "has dates, no features"), ({"features": ["took"]}, "times (Arrow's 'tDs') are not read"):
@@ -506,6 +511,9 @@ def test_pandas():
         said = warned(lambda: outgrow.import_tables(f"pandas-{name}", nodes=chosen, edges=edges.iloc[rng.permutation(len(edges))], columns=columns, symmetrize=False))
         assert ["number" in text for text in said] == ([True] if name == "number" else []), said
         expect(f"pandas-{name}")
+    said = warned(lambda: outgrow.import_tables("pandas-periods", nodes=nodes.assign(when=pd.period_range("2020", periods=N)), edges=edges, symmetrize=False))
+    assert any("column when: periods are not read; cast it to dates: dt.to_timestamp()" in text for text in said), said
+    expect("pandas-periods")
     with raises(outgrow.OptionError, "nodes: DataFrame cannot be given as Arrow", "astype(str)"):
         outgrow.import_tables("never", nodes=nodes.assign(id=[i if i % 2 else str(i) for i in range(N)]), edges=edges)
     # write takes columns as arrays
