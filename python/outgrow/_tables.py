@@ -24,7 +24,7 @@ KNOWN = {
     "src": ("src", "source", "from", "u", "src_id", "source_id", "from_id", "src_node", "source_node", "from_node", "head", "start"),
     "dst": ("dst", "dest", "destination", "target", "to", "v", "dst_id", "dest_id", "target_id", "to_id", "dst_node", "target_node", "to_node", "tail", "end"),
     "weight": ("weight", "weights", "w", "wt", "edge_weight", "edgeweight"),
-    "label": ("label", "labels", "y", "class", "classes", "target_class", "target"),
+    "label": ("label", "labels", "y", "class", "classes", "target_class", "target", "targets"),
     "split": ("split", "set", "fold"),
     "train": ("train", "train_mask"), "valid": ("valid", "val", "valid_mask", "val_mask"), "test": ("test", "test_mask"),
     "node_time": ("node_time", "node_times"),
@@ -35,7 +35,6 @@ KNOWN = {
 LESS_USUAL = {
     "src": ("fromnodeid", "from_node_id", "node1", "node_1", "id1", "id_1", "n1", ":start_id", "citing", "follower", "sender"),
     "dst": ("tonodeid", "to_node_id", "node2", "node_2", "id2", "id_2", "n2", ":end_id", "cited", "followee", "receiver"),
-    "label": ("target", "targets"),
 }
 OF_NODES = "id", "label", "split", "train", "valid", "test", "node_time", "features"
 OF_EDGES = "src", "dst", "weight", "edge_time", "edge_features"

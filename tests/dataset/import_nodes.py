@@ -118,7 +118,6 @@ def test_some_columns():
                                ([("id", "label"), ("c", 1), ("b", ""), ("a", 0)], [("feat.csv", ("a", 5), ("b", 6), ("c", 7))], {"features": [[5], [6], [7]], "labels": [0, -1, 1]}),
                                ([("id", "split"), ("c", "test"), ("b", "train"), ("a", "NaN")], [], {"train": [1], "test": [2]}),
                                ([("id", "f", "target"), ("c", 1, 1), ("b", 2, 0), ("a", 3, 0)], [], {"features": [[3], [2], [1]], "labels": [0, 0, 1]}),
-                               ([("id", "target", "label"), ("c", 1, 1), ("b", 2, 0), ("a", 3, 0)], [], {"features": [[3], [2], [1]], "labels": [0, 0, 1]}),
                                ([("", "id", "x", "y"), (0, "a", 1, 0), (1, "b", 2, 0), (2, "c", 3, 1)], [], {"features": [[1], [2], [3]], "labels": [0, 0, 1]})):
         shutil.rmtree("src", ignore_errors=True)
         for one in (edges, ("nodes.csv", *rows), *also):

@@ -276,11 +276,13 @@ def test_labels_of_batches():
             (np.array([0, np.inf, 2, 2]), "row 1: inf is no class"), (np.array([0, -1, 1, -2]), "column y: row 3: -2 is no class"):
         with raises(outgrow.OptionError, why):
             outgrow.import_tables("never", nodes=Plain(id=["d", "c", "b", "a"], f=np.ones(4), y=y), edges=edges)
-    for number, (more, columns, label, features) in enumerate((({"target": np.arange(4)}, {}, True, 1), ({"Targets": np.arange(4)}, {}, True, 1), ({"target": np.ones(4), "y": np.arange(4)}, {}, True, 2),
+    for number, (more, columns, label, features) in enumerate((({"target": np.arange(4)}, {}, True, 1), ({"Targets": np.arange(4)}, {}, True, 1), ({"target": np.ones(4), "y": np.arange(4)}, {"label": "y"}, True, 2),
                                                                ({"target": np.ones(4)}, {"label": None}, False, 2), ({"target": np.ones(4)}, {"features": ["f", "target"]}, False, 2))):
         outgrow.import_tables(f"target{number}", nodes=Plain(id=["a", "b", "c", "d"], f=np.ones(4), **more), edges=edges, columns=columns)
         assert np.load(f"target{number}/features.npy").shape == (4, features) and os.path.exists(f"target{number}/labels.npy") == label, more
         assert not label or np.load(f"target{number}/labels.npy").tolist() == [0, 1, 2, 3]
+    with raises(outgrow.OptionError, "columns y and target may both be label"):
+        outgrow.import_tables("never", nodes=Plain(id=["a", "b", "c", "d"], target=np.ones(4), y=np.arange(4)), edges=edges)
 
 
 def test_kinds_of_columns():

@@ -30,7 +30,8 @@ bool og__node_column_is(const char *name, const char *given)
 /* A target is the end of an edge elsewhere, but no node has one. */
 static bool is_label(const char *name)
 {
-    return og__column_of(name) == OG__COLUMN_LABEL || strcmp(name, "target") == 0;
+    return og__column_of(name) == OG__COLUMN_LABEL || strcmp(name, "target") == 0 ||
+           strcmp(name, "targets") == 0;
 }
 
 static enum og_node_column column_of(const char *name, const char *label)
@@ -64,33 +65,15 @@ static bool is_other_label(const char *name, enum og_node_column what)
            (strncmp(name, "label", 5) == 0 || (is_label(name) && name[0] != 'y'));
 }
 
-/* The name of the column of labels. It was given, or is `target` where no column has a label's own
- * name. NULL: by these names. */
-static const char *label_of(const char *line, char mark, int64_t n, const char *given)
-{
-    struct og_column_name name;
-    const char *target = NULL;
-    for (int64_t j = 0; j < n && !given; j++) {
-        line = og__column_next(line, mark, &name);
-        if (og__column_of(name.text) == OG__COLUMN_LABEL)
-            return NULL;
-        target = strcmp(name.text, "target") == 0    ? "target"
-                 : strcmp(name.text, "targets") == 0 ? "targets"
-                                                     : target;
-    }
-    return given ? given : target;
-}
-
 int og__node_columns(const struct og_text *t, const char *line, char mark, int64_t n, int64_t id,
                      const struct og_node_options *opt, uint8_t *what, struct og_err *err)
 {
     struct og_column_name name;
-    const char *label = label_of(line, mark, n, opt->label);
     unsigned seen = 0;
     const char *p = line;
     for (int64_t j = 0; j < n; j++) {
         p = og__column_next(p, mark, &name);
-        what[j] = (uint8_t)(j == id ? OG__NODE_ID : column_of(name.text, label));
+        what[j] = (uint8_t)(j == id ? OG__NODE_ID : column_of(name.text, opt->label));
         if (is_other_label(name.text, what[j]))
             return og__text_wrong(t, line,
                                   "name the one: --node-label NAME; several go to label.csv, with "
