@@ -281,7 +281,7 @@ def test_labels_of_batches():
         outgrow.import_tables(f"target{number}", nodes=Plain(id=["a", "b", "c", "d"], f=np.ones(4), **more), edges=edges, columns=columns)
         assert np.load(f"target{number}/features.npy").shape == (4, features) and os.path.exists(f"target{number}/labels.npy") == label, more
         assert not label or np.load(f"target{number}/labels.npy").tolist() == [0, 1, 2, 3]
-    with raises(outgrow.OptionError, "columns y and target may both be label"):
+    with raises(outgrow.OptionError, "columns target and y may both be label"):
         outgrow.import_tables("never", nodes=Plain(id=["a", "b", "c", "d"], target=np.ones(4), y=np.arange(4)), edges=edges)
 
 
