@@ -45,7 +45,8 @@ int og__times_check(const struct og_graph *g, enum og_times_kind kind, struct og
 
 /* ---- the order of lists ---- */
 
-enum { DIGIT = 8, VALUES = 1 << DIGIT, FEW = 32 };
+/* Bits of a digit at most; of lists from LONG_DIGITS on the second. */
+enum { DIGIT = 8, LONG_DIGIT = 11, LONG_DIGITS = 1024, FEW = 32 };
 /* A longer list is sorted in its place, so that loading takes no more for it. */
 enum { LONG_LIST = 1 << 16, ROOM_BYTES = 2 * LONG_LIST * (int)sizeof(struct og_timed) };
 
@@ -62,15 +63,17 @@ static void insert_by_time(struct og_timed *list, size_t n)
 
 /* Moves entries by one digit of their time above the earliest. */
 static void move_by_digit(const struct og_timed *from, struct og_timed *to, size_t n,
-                          int64_t earliest, unsigned shift)
+                          int64_t earliest, unsigned shift, unsigned digit)
 {
-    size_t start[VALUES + 1] = {0};
+    const size_t values = (size_t)1 << digit;
+    size_t start[((size_t)1 << LONG_DIGIT) + 1];
+    memset(start, 0, (values + 1) * sizeof(*start));
     for (size_t i = 0; i < n; i++)
-        start[((((uint64_t)from[i].time - (uint64_t)earliest) >> shift) & (VALUES - 1)) + 1]++;
-    for (size_t v = 0; v < VALUES; v++)
+        start[((((uint64_t)from[i].time - (uint64_t)earliest) >> shift) & (values - 1)) + 1]++;
+    for (size_t v = 0; v < values; v++)
         start[v + 1] += start[v];
     for (size_t i = 0; i < n; i++)
-        to[start[(((uint64_t)from[i].time - (uint64_t)earliest) >> shift) & (VALUES - 1)]++] =
+        to[start[(((uint64_t)from[i].time - (uint64_t)earliest) >> shift) & (values - 1)]++] =
             from[i];
 }
 
@@ -92,9 +95,12 @@ void og__sort_by_time(struct og_timed *list, struct og_timed *room, size_t n)
         insert_by_time(list, n);
         return;
     }
-    const uint64_t most = (uint64_t)last - (uint64_t)first;
-    for (unsigned shift = 0; shift < 64 && most >> shift > 0; shift += DIGIT) {
-        move_by_digit(from, to, n, first, shift);
+    const unsigned bits = 64 - (unsigned)__builtin_clzll((uint64_t)last - (uint64_t)first);
+    const unsigned most = n < LONG_DIGITS ? DIGIT : LONG_DIGIT;
+    const unsigned moves = (bits + most - 1) / most;
+    const unsigned digit = (bits + moves - 1) / moves;
+    for (unsigned shift = 0; shift < bits; shift += digit) {
+        move_by_digit(from, to, n, first, shift, digit);
         struct og_timed *const moved = to;
         to = from;
         from = moved;

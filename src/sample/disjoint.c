@@ -8,10 +8,10 @@
  * Places with equal times are in the order of the list. A tree's draws are
  * keyed by its seed: it is the same whatever else is in the batch.
  *
- * In memory two binary searches find what is allowed. From disk a batch reads blocks of lists that
- * are sorted by time, and of those without times (disjoint_blocks.c). Other lists are read whole,
- * with their times. A group of batches reads each list once a hop, and sorts it there for all of
- * them. */
+ * In memory two binary searches find what is allowed, of many lists at once. From disk a batch
+ * reads blocks of lists that are sorted by time, and of those without times (disjoint_blocks.c).
+ * Other lists are read whole, with their times. A group of batches reads each list once a hop, and
+ * sorts it there for all of them. */
 #include "sample/disjoint_parts.h"
 #include "sample/kinds.h"
 
@@ -37,7 +37,10 @@ struct og_disjoint {
     int64_t longest;
     struct og_tree_blocks *blocks; /* NULL: not opened */
 };
-enum { MOST_WIDTH = OG__MOST_WIDTH }; /* a larger fanout sorts for each tree */
+enum {
+    MOST_WIDTH = OG__MOST_WIDTH, /* a larger fanout sorts for each tree */
+    SEARCHES = 32,               /* in memory, at once */
+};
 
 static inline uint32_t place_at(const struct og_allowed *a, int64_t i)
 {
@@ -151,11 +154,10 @@ int64_t og__tree_earliest(const struct og_hop *h, int64_t time)
 
 /* A list by time. */
 struct by_time {
-    const struct og_topology *t;
     const struct og_list_times *of;
     const struct og_timed *timed; /* or */
-    const struct og_list *list;   /* arranged; both NULL: in memory, edges from `begin` */
-    int64_t begin, n;
+    const struct og_list *list;   /* arranged */
+    int64_t n;
 };
 
 /* The time of a list's element i. */
@@ -166,12 +168,7 @@ static int64_t list_time(const struct og_list_times *of, const struct og_list *l
 
 static int64_t time_at(const struct by_time *l, int64_t i)
 {
-    if (l->timed)
-        return l->timed[i].time;
-    if (l->list)
-        return list_time(l->of, l->list, i);
-    const int64_t e = l->begin + (l->of->order ? l->of->order[l->begin + i] : i);
-    return l->of->edge ? l->of->edge[e] : l->of->node[og__neighbor(l->t, e)];
+    return l->timed ? l->timed[i].time : list_time(l->of, l->list, i);
 }
 
 /* The first of n entries that is not below `time`; with `after`, that is above. */
@@ -196,18 +193,7 @@ static struct og_allowed allowed_of(const struct og_hop *h, const struct by_time
     const int64_t end = bound(l, l->n, time, true);
     const int64_t first =
         h->s->how.window > 0 ? bound(l, end, og__tree_earliest(h, time), false) : 0;
-    return (struct og_allowed){.first = first,
-                               .n = end - first,
-                               .order = l->of->order ? l->of->order + l->begin : NULL,
-                               .timed = l->timed};
-}
-
-static struct og_allowed allowed_in_memory(const struct og_hop *h, uint32_t v, int64_t time)
-{
-    const struct og_topology *t = h->s->topology;
-    const struct by_time l = {
-        .t = t, .of = og__hop_times(h), .begin = og__first_edge(t, v), .n = og__degree(t, v)};
-    return l.of ? allowed_of(h, &l, time) : (struct og_allowed){.n = l.n};
+    return (struct og_allowed){.first = first, .n = end - first, .timed = l->timed};
 }
 
 struct og_allowed og__allowed_in_list(const struct og_hop *h, const struct og_list *list,
@@ -305,23 +291,108 @@ out:
     return rc;
 }
 
-static int sample_in_memory(struct og_hop *h, struct og_err *err)
+/* ---- in memory ---- */
+
+/* A list, and the part that a search for a bound has left. */
+struct search {
+    int64_t begin, low, n;
+    int64_t time, edge; /* the bound; what is looked at */
+    int64_t end;
+};
+
+/* Looks at the middle of each. A step is of all of them: memory arrives meanwhile. */
+static void look_at_all(const struct og_topology *t, const struct og_list_times *of,
+                        struct search *const *left, uint32_t m, bool after)
+{
+    for (uint32_t i = 0; i < m; i++) {
+        left[i]->edge = left[i]->begin + left[i]->low + left[i]->n / 2;
+        if (of->order)
+            __builtin_prefetch(&of->order[left[i]->edge]);
+    }
+    for (uint32_t i = 0; i < m; i++) {
+        if (of->order)
+            left[i]->edge = left[i]->begin + of->order[left[i]->edge];
+        if (of->edge)
+            __builtin_prefetch(&of->edge[left[i]->edge]);
+        else
+            og__prefetch_edge(t, left[i]->edge);
+    }
+    for (uint32_t i = 0; of->node && i < m; i++)
+        __builtin_prefetch(&of->node[og__neighbor(t, left[i]->edge)]);
+    for (uint32_t i = 0; i < m; i++) {
+        struct search *s = left[i];
+        const int64_t half = s->n / 2;
+        const int64_t time = of->edge ? of->edge[s->edge] : of->node[og__neighbor(t, s->edge)];
+        const bool passed = time < s->time || (after && time == s->time);
+        s->low += passed ? half + 1 : 0;
+        s->n = passed ? s->n - half - 1 : half;
+    }
+}
+
+/* bound() of m lists. */
+static void bound_all(const struct og_hop *h, struct search *search, uint32_t m, bool after)
+{
+    struct search *left[SEARCHES];
+    uint32_t n;
+    do {
+        n = 0;
+        for (uint32_t i = 0; i < m; i++)
+            if (search[i].n > 0)
+                left[n++] = &search[i];
+        look_at_all(h->s->topology, og__hop_times(h), left, n, after);
+    } while (n > 0);
+}
+
+/* Stores in `low` and `end` what m destinations may sample. */
+static void find_allowed(const struct og_hop *h, uint32_t first, struct search *search, uint32_t m)
 {
     const struct og_topology *t = h->s->topology;
-    const uint32_t n = h->block->n_dst;
+    const uint32_t end = OG_MIN(h->block->n_dst, first + m + SEARCHES);
+    for (uint32_t i = first + m; i < end; i++)
+        og__prefetch_degree(t, h->nodes[i]);
+    for (uint32_t i = 0; i < m; i++) {
+        const uint32_t v = h->nodes[first + i];
+        search[i] = (struct search){.begin = og__first_edge(t, v),
+                                    .n = og__degree(t, v),
+                                    .end = og__degree(t, v),
+                                    .time = h->s->trees->time[og__tree_of(h, first + i)]};
+    }
+    if (!og__hop_times(h))
+        return;
+    bound_all(h, search, m, true);
+    for (uint32_t i = 0; i < m; i++) {
+        struct search *s = &search[i];
+        s->end = s->low;
+        s->low = 0;
+        s->n = h->s->how.window > 0 ? s->end : 0;
+        s->time = og__tree_earliest(h, s->time);
+    }
+    bound_all(h, search, m, false);
+}
+
+static int sample_in_memory(struct og_hop *h, struct og_err *err)
+{
+    const struct og_list_times *of = og__hop_times(h);
+    struct search search[SEARCHES];
     int rc = 0;
-    for (uint32_t i = h->first; i < n; i++) {
-        if (i + OG__PREFETCH_DISTANCE < n)
-            og__prefetch_degree(t, h->nodes[i + OG__PREFETCH_DISTANCE]);
-        const int64_t time = h->s->trees->time[og__tree_of(h, i)];
-        const struct og_allowed a = allowed_in_memory(h, h->nodes[i], time);
-        og__begin_list(h, i);
-        OG_TRY(sample_node(h, i, &a, NULL, err));
+    for (uint32_t first = h->first, m; first < h->block->n_dst; first += m) {
+        m = OG_MIN(h->block->n_dst - first, (uint32_t)SEARCHES);
+        find_allowed(h, first, search, m);
+        for (uint32_t i = 0; i < m; i++) {
+            const struct search *s = &search[i];
+            const struct og_allowed a = {.first = s->low,
+                                         .n = s->end - s->low,
+                                         .order = of && of->order ? of->order + s->begin : NULL};
+            og__begin_list(h, first + i);
+            OG_TRY(sample_node(h, first + i, &a, NULL, err));
+        }
     }
     OG_TRY(og__flush_edges(h, err));
 out:
     return rc;
 }
+
+/* ---- from disk, one batch: all trees that have a node share its list ---- */
 
 /* The times of the same lists, cached ones too. */
 static int read_times(struct og_hop *h, uint32_t first, uint32_t *taken, struct og_err *err)

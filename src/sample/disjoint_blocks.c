@@ -78,7 +78,8 @@ static int open_blocks(struct og_hop *h, struct og_tree_blocks **out, struct og_
     OG_TRY(b->list && b->n ? 0 : -ENOMEM);
     OG_TRY(make_room(s, b, b->most * width, s->how.weights, err));
     if (times)
-        OG_TRY(og__prefixes_open(&b->prefixes, s->topology, times, s->budget, &s->reads, err));
+        OG_TRY(og__prefixes_open(&b->prefixes, s->topology, times, !s->how.last && !s->how.window,
+                                 s->budget, &s->reads, err));
     return 0;
 out:
     og__tree_blocks_close(s, b);

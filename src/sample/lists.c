@@ -212,12 +212,28 @@ const void *og__lists_start(const struct og_lists *l, uint32_t i)
 
 /* ---- sources ---- */
 
+/* Without a branch an element: it looks at all. */
+static bool are_below(const struct og_list *list, uint64_t sources)
+{
+    const int64_t *wide = list->ids;
+    const uint32_t *narrow = list->ids;
+    const uint32_t below = (uint32_t)OG_MIN(sources, (uint64_t)INT32_MAX + 1);
+    bool bad = false;
+    for (int64_t i = 0; list->wide && i < list->n; i++)
+        bad |= (uint64_t)wide[i] >= sources;
+    for (int64_t i = 0; !list->wide && i < list->n; i++)
+        bad |= narrow[i] >= below;
+    return !bad;
+}
+
 int og__check_sources(const struct og_topology *t, const struct og_list *list, uint32_t v,
                       struct og_err *err)
 {
+    if (OG_LIKELY(are_below(list, (uint64_t)og__sources(t))))
+        return 0;
     for (int64_t i = 0; i < list->n; i++) {
         const int64_t id = og__list_source(list, i);
-        if (OG_UNLIKELY(id < 0 || id >= og__sources(t)))
+        if (id < 0 || id >= og__sources(t))
             return og__bad_index(t->disk->of, og__first_edge(t, v) + i, id, err);
     }
     return 0;

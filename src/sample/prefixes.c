@@ -35,6 +35,7 @@ struct og_prefixes {
     struct og_budget *budget;
     uint32_t most;         /* lists together */
     uint32_t width;        /* blocks that are looked at together */
+    uint32_t whole;        /* or all of so many */
     struct search *search; /* [most] for ends, then those for starts that are left */
     struct search *start;  /* [most] for starts, in blocks that the former read */
     struct og_held_blocks held;
@@ -148,7 +149,7 @@ static int open_held(struct og_prefixes *p, uint32_t capacity, struct og_err *er
 }
 
 int og__prefixes_open(struct og_prefixes **out, const struct og_topology *t,
-                      const struct og_list_times *times, struct og_budget *b,
+                      const struct og_list_times *times, bool scattered, struct og_budget *b,
                       struct og_sample_reads *read, struct og_err *err)
 {
     const struct og_topology_disk_options *opt = &t->disk->opt;
@@ -173,6 +174,11 @@ int og__prefixes_open(struct og_prefixes **out, const struct og_topology *t,
     }
     OG_TRY(og__reader_open(&p->reader, p->blocks->array->path, p->blocks->base, OG__LIST_BLOCK,
                            p->blocks->n_blocks, &opt->reader, b, err));
+    p->whole = 2 * p->width;
+    if (scattered && p->node)
+        p->whole =
+            (uint32_t)OG_MIN(OG_MAX(og__reader_rule(p->reader).gap / OG__LIST_BLOCK, p->whole),
+                             (size_t)p->held.capacity / HELD_A_LIST);
     OG_TRY(look_around(p, read, err));
     *out = p;
     return 0;
@@ -231,7 +237,7 @@ static void choose_blocks(const struct og_prefixes *p, const struct og_prefix *l
     const uint32_t at = block_of(p, list, guess(s, bound, round));
     s->first = block_of(p, list, s->low);
     s->last = block_of(p, list, s->high - 1);
-    if (s->last - s->first < 2 * p->width)
+    if (s->last - s->first < p->whole)
         return;
     s->first = OG_MAX(s->first, at - OG_MIN(at, p->width / 2));
     s->last = OG_MIN(s->last, s->first + p->width - 1);

@@ -28,10 +28,12 @@ struct og_prefix {
 };
 
 /* Opens the lists of a relation on disk, which are sorted by `times`. The topology's options
- * configure reads. */
+ * configure reads. `scattered`: draws come from all over the allowed part. Then lists of sources
+ * that a second request would cost more than are looked at whole. */
 OG_MUST_CHECK int og__prefixes_open(struct og_prefixes **out, const struct og_topology *t,
-                                    const struct og_list_times *times, struct og_budget *b,
-                                    struct og_sample_reads *read, struct og_err *err);
+                                    const struct og_list_times *times, bool scattered,
+                                    struct og_budget *b, struct og_sample_reads *read,
+                                    struct og_err *err);
 void og__prefixes_close(struct og_prefixes *p); /* also NULL */
 size_t og__prefixes_bytes(const struct og_topology_disk_options *opt);
 /* Lists that are searched together, at most. */

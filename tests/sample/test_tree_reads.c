@@ -230,6 +230,55 @@ static void blocks_are_read_once(void **state)
     free_graph(&g);
 }
 
+/* Bytes that a batch reads whose seeds have lists of 10 to 40 blocks. */
+static uint64_t bytes_of(const struct graph *g, const struct og_topology *disk,
+                         const struct og_sampling *how)
+{
+    const int fanout[1] = {10};
+    const struct og_sample_key key = {.stream = OG__STREAM_EVAL};
+    struct og_batch_memory m;
+    struct og_sampler *s;
+    uint32_t seeds[SEEDS], n = 0;
+    for (uint32_t v = 0; v < NODES && n < SEEDS; v++)
+        if (g->indptr[v + 1] - g->indptr[v] > 10 * OG__LIST_BLOCK / 4)
+            seeds[n++] = v;
+    assert_true(n > 20);
+    og__batch_init(&m, NULL);
+    assert_int_equal(og__sampler_open(&s, disk, fanout, 1, 3, NULL, NULL), 0);
+    assert_int_equal(og__sampler_choose(s, how, NULL), 0);
+    assert_int_equal(og__sample(s, seeds, n, &key, &m, NULL), 0);
+    const uint64_t bytes = og__sampler_reads(s).io.bytes;
+    og__sampler_close(s);
+    og__batch_release(&m);
+    return bytes;
+}
+
+/* A second request of a list takes as long as a gap that is read. */
+static void lists_shorter_than_a_gap_are_read_once(void **state)
+{
+    struct graph g = make_hubs();
+    struct og_times times;
+    (void)state;
+    write_graph("hubs", &g, OURS);
+    write_times_of(&g, EVEN);
+    struct og_graph *ds = open_dataset("hubs");
+    struct og_topology disk = open_disk(ds, NULL, 0, NULL, NULL);
+    disk.disk->opt.staging_bytes = 0;
+    disk.disk->opt.reader.profile = (struct og_disk_profile){.bandwidth = 1e9, .iops = 1e9 / 20480};
+    assert_int_equal(og__times_load(ds, OG_TIMES_NODE, &disk, NULL, &times, NULL), 0);
+    struct og_sampling how = {.kind = OG_SAMPLER_DISJOINT, .time = OG_TIMES_NODE, .times = &times};
+    const uint64_t whole = bytes_of(&g, &disk, &how);
+    times.of[0].sorted = true;
+    times.of[0].uncached = false;
+    assert_true(bytes_of(&g, &disk, &how) <= whole);
+    how.last = true;
+    assert_true(bytes_of(&g, &disk, &how) < whole);
+    og__times_release(&times);
+    og__topology_release(&disk);
+    og__graph_close(ds);
+    free_graph(&g);
+}
+
 /* Some batches have no edges, and so no weights, also when their memory is new. */
 static void weights_come_after_none(void **state)
 {
@@ -313,6 +362,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_read_once),
+        cmocka_unit_test(lists_shorter_than_a_gap_are_read_once),
         cmocka_unit_test(weights_come_after_none),
         cmocka_unit_test(small_batches_follow_one_that_does_not_fit),
     };
