@@ -684,6 +684,16 @@ def test_weights():
         assert torch.equal(batch.edge_weight, data.edge_weight[batch.e_id])
 
 
+def test_folders_that_cannot_be_made():
+    kept = os.environ["OUTGROW_CACHE"]
+    open("a-file", "w").close()
+    for path in "a-file", "a-file/below", "/proc/none":
+        os.environ["OUTGROW_CACHE"] = path
+        with raises(outgrow.FileError, f"{path}: no folder for the data", "OUTGROW_CACHE"):
+            ours(graph())
+    os.environ["OUTGROW_CACHE"] = kept
+
+
 def test_one_folder_for_equal_data():
     said = warned(lambda: ours(graph(5)))
     assert len(said) == 1 and "written to" in said[0]
