@@ -398,6 +398,8 @@ def test_wrong_arguments_are_named():
         with raises(outgrow.OptionError, *words):
             links(data, **wrong)
     kinds = typed()
+    with raises(outgrow.OptionError, "num_neighbors: Missing number of neighbors", "or a default"):
+        outgrow.NeighborLoader(kinds, NumNeighbors({("author", "writes", "paper"): [5]}), "paper")
     kinds["paper", "of", "topic"].edge_index = torch.tensor([[0], [0]])
     with raises(outgrow.OptionError, "'topic', which is no type of nodes", "data['topic'].num_nodes"):
         outgrow.NeighborLoader(kinds, [5], "paper")
