@@ -118,7 +118,8 @@ def largest_difference(array, name):
     if (np.isinf(rounded) & np.isfinite(array)).any():
         raise OptionError(f"{name}: {array.dtype}, with numbers that float32 has no room for", "scale them")
     wide = np.longdouble if array.dtype.itemsize == 8 and array.dtype.kind in "iu" else np.float64
-    return np.nanmax(np.abs(array.astype(wide) - rounded.astype(wide)), initial=0)
+    with np.errstate(invalid="ignore"):  # of infinities
+        return np.nanmax(np.abs(array.astype(wide) - rounded.astype(wide)), initial=0)
 
 
 def is_changed(value):

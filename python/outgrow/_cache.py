@@ -12,7 +12,7 @@ from . import _outgrow
 from ._arrays import PIECE, array_of, native, plain
 from ._attributes import FOLDER, TABLE, EdgePart, Folder, NodePart, Source, lists_of, node_time_of, order_of, storable
 from ._calls import leaving_out
-from ._errors import OptionError, warn
+from ._errors import FileError, OptionError, warn
 from ._forms import import_for
 from ._meta import meta_of, type_ranges
 from ._options import cache_folder
@@ -138,8 +138,12 @@ class Written:
 
 def write_once(written, path):
     """One process at a time; what another one, or a kill, left half-written is written again."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(f"{path}.lock", "w") as lock:
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        opened = open(f"{path}.lock", "w")
+    except OSError as why:
+        raise FileError(f"{os.path.dirname(path)}: no folder for the data: {why.strerror}", "OUTGROW_CACHE names another one", -why.errno) from why
+    with opened as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if os.path.exists(os.path.join(path, FOLDER, TABLE)):
             return

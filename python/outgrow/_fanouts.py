@@ -9,7 +9,10 @@ class Fanouts:
     def __init__(self, num_neighbors, relations, edges, exact=False):
         named = [name for name in relations if name is not None]
         if hasattr(num_neighbors, "get_values"):
-            num_neighbors = num_neighbors.get_values(named or None)
+            try:
+                num_neighbors = num_neighbors.get_values(named or None)
+            except ValueError as why:  # of theirs
+                raise OptionError(f"num_neighbors: {why}", "give numbers for every relation, or a default") from why
         if hasattr(num_neighbors, "items"):
             if not named:
                 raise OptionError("num_neighbors: by relations, of a graph without types", "give a list: [10, 10]")

@@ -226,7 +226,7 @@ def served_of(torch, source, about, homogeneous):
     for part in source.edges:
         group = part.name or EDGE
         out |= {(group, name): of_array(torch, *value) for name, value in part.by_place.items()}
-        out |= {(group, name): of_array(torch, *value, part.lists.order) for name, value in part.attributes.items()}
+        out |= {(group, name): of_array(torch, *value, part.lists and part.lists.order) for name, value in part.attributes.items()}
     return out
 
 

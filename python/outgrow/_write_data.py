@@ -58,6 +58,9 @@ def of_data(data, regression, time_attr=None):
     if not hasattr(data, "stores"):
         several = hasattr(data, "__getitem__") and not isinstance(data, (str, bytes))
         raise OptionError(f"data: {type(data).__name__}", "give one of them, data[0]" if several else "give a Data or HeteroData, or its arrays: edge_index=, x=, ...")
+    own = next((kind for kind in type(data).__mro__ if kind.__module__.startswith("torch_geometric.")), type(data))
+    if own is not type(data):
+        warn(f"data: of class {type(data).__name__}, which is not stored: batches of the dataset are {own.__name__}")
     given = of_hetero(data, regression) if hasattr(data, "edge_types") else of_homogeneous(data, regression)
     take_times(given, data, time_attr)
     return given

@@ -261,7 +261,7 @@ def unread_keys_of_graphbolt():
     np.save("bolt/edges.npy", np.asfortranarray(EDGES.T))
     fortran, _ = taken("graphbolt", path="bolt")
     assert graph_of(plain) == graph_of(fortran) == set(map(tuple, EDGES.tolist()))
-    assert "keys that are not read: feature_data, dtype" in said and "year.npy" in said and " path" not in said, said
+    assert "keys that are not read: dtype" in said and "year.npy" in said and " path" not in said, said
 
 
 def weights_of_graphbolt():
@@ -276,6 +276,15 @@ def weights_of_graphbolt():
     assert np.array_equal(got["weights"], before["weights"]) and np.array_equal(got["indices"], before["indices"]) and "not read" not in said, said
     got, said = taken("graphbolt", "--weight-column", 0, path="bolt")
     assert "weights" not in got and "not read: data/weight.npy" in said, said
+    # of the sampling graph, which has its own list
+    with open("bolt/metadata.yaml") as f:
+        text = f.read()
+    np.save("bolt/data/own.npy", weight[::-1])
+    with open("bolt/metadata.yaml", "w") as f:
+        f.write(text.replace("\ngraph:\n", "\ngraph:\n  feature_data:\n    - {domain: edge, type: null, name: weight, format: numpy, path: data/own.npy}\n", 1))
+    got, said = taken("graphbolt", path="bolt")
+    assert np.array_equal(np.sort(got["weights"]), np.sort(weight)) and not np.array_equal(got["weights"], before["weights"]), said
+    assert "not read: data/weight.npy" in said and "keys" not in said, said
     # of types: all or none
     shutil.rmtree("bolt")
     os.makedirs("bolt")

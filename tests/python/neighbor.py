@@ -398,6 +398,8 @@ def test_wrong_arguments_are_named():
         with raises(outgrow.OptionError, *words):
             links(data, **wrong)
     kinds = typed()
+    with raises(outgrow.OptionError, "num_neighbors: Missing number of neighbors", "or a default"):
+        outgrow.NeighborLoader(kinds, NumNeighbors({("author", "writes", "paper"): [5]}), "paper")
     kinds["paper", "of", "topic"].edge_index = torch.tensor([[0], [0]])
     with raises(outgrow.OptionError, "'topic', which is no type of nodes", "data['topic'].num_nodes"):
         outgrow.NeighborLoader(kinds, [5], "paper")
@@ -682,6 +684,16 @@ def test_weights():
     outgrow.write("weighted", data)
     for batch in ours("weighted"):
         assert torch.equal(batch.edge_weight, data.edge_weight[batch.e_id])
+
+
+def test_folders_that_cannot_be_made():
+    kept = os.environ["OUTGROW_CACHE"]
+    open("a-file", "w").close()
+    for path in "a-file", "a-file/below", "/proc/none":
+        os.environ["OUTGROW_CACHE"] = path
+        with raises(outgrow.FileError, f"{path}: no folder for the data", "OUTGROW_CACHE"):
+            ours(graph())
+    os.environ["OUTGROW_CACHE"] = kept
 
 
 def test_one_folder_for_equal_data():

@@ -69,8 +69,10 @@ def test_stores_have_what_batches_have():
     kinds = HeteroData()
     kinds["paper/a"].x, kinds["paper/a"].year, kinds["nobody"].x = torch.randn(40, 2), torch.arange(40), torch.empty(0, 5)
     kinds["paper/a", "cites", "paper/a"].edge_index, kinds["paper/a", "by", "nobody"].edge_index = torch.randint(0, 40, (2, 90)), torch.empty(2, 0, dtype=torch.long)
+    kinds["paper/a", "by", "nobody"].edge_attr = torch.empty(0, 3)
     outgrow.write("kept-kinds", kinds)
     features, graph = outgrow.stores("kept-kinds")
+    assert features[("paper/a", "by", "nobody"), "edge_attr", None].shape == (0, 3)
     assert torch.equal(features["paper/a", "year", None], kinds["paper/a"].year) and features["nobody", "x", None].shape == (0, 5)
     row, colptr, _ = graph.csc()
     assert list(row) == kinds.edge_types and len(row["paper/a", "by", "nobody"]) == 0 and colptr["paper/a", "by", "nobody"].tolist() == [0]

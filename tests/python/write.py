@@ -296,6 +296,8 @@ def test_what_of_data_is_not_stored_is_named():
     mask = torch.arange(120) < 50
     more = {"edge_attr": torch.ones(600, 2), "edge_time": torch.arange(600), "edge_label": torch.ones(600), "pos": torch.ones(120, 3), "name": "a", "of_graph": 3}
     assert warned(lambda: outgrow.write("data-used", Data(**given, train_mask=mask, val_mask=~mask, edge_weight=torch.ones(600), num_nodes=120))) == []
+    own = type("Own", (Data,), {})(**given)
+    assert warned(lambda: outgrow.write("data-own", own)) == ["data: of class Own, which is not stored: batches of the dataset are Data"]
     use = "edge_attr: stored as features of edges, which the models gat, gatv2, gine and transformer use"
     first, said = warned(lambda: outgrow.write("data-more", Data(**given, **more)))
     assert first == use, first

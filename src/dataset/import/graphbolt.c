@@ -72,11 +72,13 @@ static bool is_type(const char *type, const char *wanted)
     return wanted && *wanted ? type && strcmp(type, wanted) == 0 : !og__gb_typed(type);
 }
 
-/* Weights of the edges of a type; NULL: none. */
+/* Weights of the edges of a type; NULL: none. Those of the sampling graph go first. */
 static const struct og_gb_data *weights_of(const struct bolt *b, const char *type)
 {
-    for (unsigned i = 0; i < b->meta->n_features; i++) {
-        const struct og_gb_data *d = &b->meta->features[i];
+    const struct og_gb_graph *g = &b->meta->graph;
+    for (unsigned i = 0; i < g->n_features + b->meta->n_features; i++) {
+        const struct og_gb_data *d =
+            i < g->n_features ? &g->features[i] : &b->meta->features[i - g->n_features];
         if (d->domain && strcmp(d->domain, "edge") == 0 && is_type(d->type, type) && d->name &&
             og__column_of(d->name) == OG__COLUMN_WEIGHT)
             return d;

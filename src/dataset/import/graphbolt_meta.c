@@ -174,7 +174,7 @@ out:
 static int get_meta(const struct reader *r, const yaml_node_t *map, struct og_gb_meta *m)
 {
     static const char *const keys[] = {"dataset_name", "graph", "feature_data", "tasks", NULL};
-    static const char *const graph_keys[] = {"nodes", "edges", NULL};
+    static const char *const graph_keys[] = {"nodes", "edges", "feature_data", NULL};
     const yaml_node_t *graph;
     int rc = 0;
     name_unread(r, map, keys);
@@ -184,6 +184,8 @@ static int get_meta(const struct reader *r, const yaml_node_t *map, struct og_gb
     OG_TRY(get_list(r, graph, "nodes", true, get_nodes, sizeof(*m->graph.nodes), &m->graph.nodes,
                     &m->graph.n_nodes));
     OG_TRY(get_data_list(r, graph, "edges", true, &m->graph.edges, &m->graph.n_edges));
+    OG_TRY(
+        get_data_list(r, graph, "feature_data", false, &m->graph.features, &m->graph.n_features));
     OG_TRY(get_data_list(r, map, "feature_data", false, &m->features, &m->n_features));
     OG_TRY(get_list(r, map, "tasks", false, get_task, sizeof(*m->tasks), &m->tasks, &m->n_tasks));
 out:
@@ -293,6 +295,7 @@ void og__gb_meta_free(struct og_gb_meta *m)
     free(m->features);
     free(m->graph.nodes);
     free(m->graph.edges);
+    free(m->graph.features);
     yaml_document_delete(m->document);
     free(m->document);
     free(m);

@@ -26,7 +26,8 @@ struct og_gb_task {
 struct og_gb_graph {
     struct og_gb_nodes *nodes;
     struct og_gb_data *edges;
-    unsigned n_nodes, n_edges;
+    struct og_gb_data *features; /* of the sampling graph: weights that samplers use */
+    unsigned n_nodes, n_edges, n_features;
 };
 struct og_gb_meta {
     const char *name;
