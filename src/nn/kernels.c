@@ -399,9 +399,47 @@ struct words {
     uint32_t word[4 * CALLS];
 };
 
+/* og__philox with CALLS consecutive blocks from a multiple of CALLS, which share a key. */
+OG_CLONES static void draw_all(const struct og_dropout *d, uint32_t row, uint32_t first,
+                               struct words *out)
+{
+    const uint64_t key = d->step.seed + (first >> OG__BLOCK_BITS) * OG__KEY_STEP;
+    const uint32_t place = og__philox_place(OG__STREAM_DROPOUT, d->layer);
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t c0[CALLS], c1[CALLS], c2[CALLS], c3[CALLS];
+    for (uint32_t i = 0; i < CALLS; i++) {
+        c0[i] = row;
+        c1[i] = d->step.batch;
+        c2[i] = d->step.epoch;
+        c3[i] = place | ((first + i) & OG__BLOCK_MASK);
+    }
+    for (int round = 0; round < philox4x32_rounds; round++) {
+        for (int i = 0; i < CALLS; i++) {
+            const uint64_t a = (uint64_t)PHILOX_M4x32_0 * c0[i],
+                           b = (uint64_t)PHILOX_M4x32_1 * c2[i];
+            c0[i] = (uint32_t)(b >> 32) ^ c1[i] ^ k0;
+            c1[i] = (uint32_t)b;
+            c2[i] = (uint32_t)(a >> 32) ^ c3[i] ^ k1;
+            c3[i] = (uint32_t)a;
+        }
+        k0 += PHILOX_W32_0;
+        k1 += PHILOX_W32_1;
+    }
+    for (int i = 0; i < CALLS; i++) {
+        out->word[4 * i] = c0[i];
+        out->word[4 * i + 1] = c1[i];
+        out->word[4 * i + 2] = c2[i];
+        out->word[4 * i + 3] = c3[i];
+    }
+}
+
 static void draw(const struct og_dropout *d, uint32_t row, uint32_t first, size_t calls,
                  struct words *out)
 {
+    if (calls > CALLS / 4) {
+        draw_all(d, row, first, out);
+        return;
+    }
     for (size_t i = 0; i < calls; i++)
         og__philox(d->step.seed, OG__STREAM_DROPOUT, d->step.epoch, d->step.batch, d->layer, row,
                    first + (uint32_t)i, out->word + 4 * i);
