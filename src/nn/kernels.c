@@ -279,6 +279,67 @@ void og__gather_bf16(uint16_t *y, const struct og_rows *x, uint32_t r0, uint32_t
     }
 }
 
+/* ==== transposition ==== */
+
+enum { SIDE = 8 };
+typedef float eight __attribute__((vector_size(32), aligned(4), may_alias));
+
+/* Interleaves single numbers, pairs of them, and halves. */
+#define LOW_ONES(a, b)   __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define HIGH_ONES(a, b)  __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define LOW_PAIRS(a, b)  __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define HIGH_PAIRS(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define LOW_HALF(a, b)   __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define HIGH_HALF(a, b)  __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+
+INLINE void turn_square(const float *x, size_t ld, float *out, size_t height, float *sum)
+{
+    eight r[SIDE], s[SIDE];
+    for (size_t i = 0; i < SIDE; i++)
+        r[i] = *(const eight *)(x + i * ld);
+    if (sum) {
+        eight all = *(const eight *)sum;
+        for (size_t i = 0; i < SIDE; i++)
+            all += r[i];
+        *(eight *)sum = all;
+    }
+    for (size_t i = 0; i < SIDE; i += 2) {
+        s[i] = LOW_ONES(r[i], r[i + 1]);
+        s[i + 1] = HIGH_ONES(r[i], r[i + 1]);
+    }
+    for (size_t i = 0; i < SIDE; i += 4) {
+        r[i] = LOW_PAIRS(s[i], s[i + 2]);
+        r[i + 1] = HIGH_PAIRS(s[i], s[i + 2]);
+        r[i + 2] = LOW_PAIRS(s[i + 1], s[i + 3]);
+        r[i + 3] = HIGH_PAIRS(s[i + 1], s[i + 3]);
+    }
+    for (size_t i = 0; i < SIDE / 2; i++) {
+        *(eight *)(out + i * height) = LOW_HALF(r[i], r[i + 4]);
+        *(eight *)(out + (i + 4) * height) = HIGH_HALF(r[i], r[i + 4]);
+    }
+}
+
+/* Two squares below each other make whole cache lines of the output. */
+OG_CLONES void og__turn(const float *x, size_t ld, size_t n, size_t cols, size_t height, float *out,
+                        float *sum)
+{
+    const size_t squares = cols - cols % SIDE;
+    size_t r = 0;
+    for (; r + 2 * SIDE <= n; r += 2 * SIDE)
+        for (size_t j = 0; j < squares; j += SIDE)
+            for (size_t i = r; i < r + 2 * SIDE; i += SIDE)
+                turn_square(x + i * ld + j, ld, out + j * height + i, height, sum ? sum + j : NULL);
+    for (size_t j = 0; j < cols; j++) {
+        float *to = out + j * height;
+        for (size_t i = j < squares ? r : 0; i < n; i++) {
+            to[i] = x[i * ld + j];
+            if (sum)
+                sum[j] += to[i];
+        }
+        memset(to + n, 0, (height - n) * sizeof(*to));
+    }
+}
+
 /* ==== epilogues ==== */
 
 OG_CLONES void og__add(float *restrict y, const float *restrict x, size_t n)
@@ -338,9 +399,47 @@ struct words {
     uint32_t word[4 * CALLS];
 };
 
+/* og__philox with CALLS consecutive blocks from a multiple of CALLS, which share a key. */
+OG_CLONES static void draw_all(const struct og_dropout *d, uint32_t row, uint32_t first,
+                               struct words *out)
+{
+    const uint64_t key = d->step.seed + (first >> OG__BLOCK_BITS) * OG__KEY_STEP;
+    const uint32_t place = og__philox_place(OG__STREAM_DROPOUT, d->layer);
+    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    uint32_t c0[CALLS], c1[CALLS], c2[CALLS], c3[CALLS];
+    for (uint32_t i = 0; i < CALLS; i++) {
+        c0[i] = row;
+        c1[i] = d->step.batch;
+        c2[i] = d->step.epoch;
+        c3[i] = place | ((first + i) & OG__BLOCK_MASK);
+    }
+    for (int round = 0; round < philox4x32_rounds; round++) {
+        for (int i = 0; i < CALLS; i++) {
+            const uint64_t a = (uint64_t)PHILOX_M4x32_0 * c0[i],
+                           b = (uint64_t)PHILOX_M4x32_1 * c2[i];
+            c0[i] = (uint32_t)(b >> 32) ^ c1[i] ^ k0;
+            c1[i] = (uint32_t)b;
+            c2[i] = (uint32_t)(a >> 32) ^ c3[i] ^ k1;
+            c3[i] = (uint32_t)a;
+        }
+        k0 += PHILOX_W32_0;
+        k1 += PHILOX_W32_1;
+    }
+    for (int i = 0; i < CALLS; i++) {
+        out->word[4 * i] = c0[i];
+        out->word[4 * i + 1] = c1[i];
+        out->word[4 * i + 2] = c2[i];
+        out->word[4 * i + 3] = c3[i];
+    }
+}
+
 static void draw(const struct og_dropout *d, uint32_t row, uint32_t first, size_t calls,
                  struct words *out)
 {
+    if (calls > CALLS / 4) {
+        draw_all(d, row, first, out);
+        return;
+    }
     for (size_t i = 0; i < calls; i++)
         og__philox(d->step.seed, OG__STREAM_DROPOUT, d->step.epoch, d->step.batch, d->layer, row,
                    first + (uint32_t)i, out->word + 4 * i);

@@ -29,6 +29,10 @@ void og__add(float *restrict y, const float *restrict x, size_t n);
 void og__add_scaled(float *restrict y, float a, const float *restrict x, size_t n); /* y += a x */
 /* y += a * x, element-wise */
 void og__add_product(float *restrict y, const float *restrict a, const float *restrict x, size_t n);
+/* Transpose n rows of x, which are ld apart, into rows of `height` numbers. What is left of these
+ * is zeros. Adds the rows to sum[cols] in their order, unless it is NULL. */
+void og__turn(const float *x, size_t ld, size_t n, size_t cols, size_t height, float *out,
+              float *sum);
 /* y = relu(y + bias), NaN where y is; bias may be NULL. */
 void og__bias_relu(float *restrict y, const float *restrict bias, bool relu, size_t n);
 /* y = y > 0 ? scale * g : 0 */

@@ -176,8 +176,9 @@ static int og__cpu_affine_op(struct og_nn_backend *be, const struct og_affine *o
  *                `---- partial 0 ---'   `- partial 1 -'         each summed in order
  *     columns  | strip | strip | strip | ...                    of both inputs, one after another
  *
- * A task is a part of the rows and two strips, so that their sums stay in L2. The number of parts
- * follows from the shape: enough parallelism, but small sums. */
+ * A task is a part of the rows and two strips, so that their sums stay in L2. Parts that would keep
+ * only some threads busy are tasks of one strip each. The number of parts follows from the shape:
+ * enough parallelism, but small sums. */
 
 struct gradient_strip {
     int input, first, width;
@@ -187,9 +188,12 @@ struct gradient_run {
     const struct og_nn_backend *be;
     const struct og_weight_grad *op;
     size_t n_parts, n_strips, n_groups;
-    uint32_t height;                     /* rows of a block */
-    size_t elements;                     /* of one partial sum: grad[0], grad[1], bias_grad */
-    struct og_product *product[2][2][2]; /* input, narrow last strip, tile made in scratch */
+    size_t n_even;   /* parts that occupy all threads */
+    uint32_t height; /* rows of a block */
+    bool turned;     /* products read blocks of dy transposed */
+    size_t elements; /* of one partial sum: grad[0], grad[1], bias_grad */
+    /* input, narrow last strip, tile made in scratch, further block of a part */
+    struct og_product *product[2][2][2][2];
 };
 
 static size_t count_parts(uint64_t rows, size_t elements)
@@ -249,7 +253,7 @@ static void clear_strip(float *grad, int n_out, int dim, const struct gradient_s
 }
 
 static void gradient_strip_block(const struct gradient_run *run, const struct gradient_strip *s,
-                                 uint32_t r0, uint32_t n, const void *dy, float *grad,
+                                 uint32_t r0, uint32_t n, const void *dy, float *grad, bool further,
                                  const struct og__scratch *scratch, int thread)
 {
     const struct og_rows *x = &run->op->input[s->input];
@@ -258,44 +262,81 @@ static void gradient_strip_block(const struct gradient_run *run, const struct gr
                                    scratch->row, &ld);
     bool narrow = s->width != strip_width(x->dim);
     bool made = tile == scratch->in;
-    og__product_run(run->product[s->input][narrow][made], thread, dy, tile, grad + s->first, NULL);
+    og__product_run(run->product[s->input][narrow][made][further], thread, dy, tile,
+                    grad + s->first, NULL);
 }
 
-static uint32_t rows_left(uint32_t rows, uint32_t first, uint32_t most)
+/* What a task sums. */
+struct gradient_share {
+    size_t part, first, last; /* strips [first, last) */
+};
+
+static struct gradient_share share_of(const struct gradient_run *run, size_t task)
 {
-    return OG_MIN(rows - first, most);
+    const size_t even = run->n_even * run->n_groups, single = OG_MAX(run->n_strips, (size_t)1);
+    struct gradient_share s;
+    if (task < even) {
+        s.part = task / run->n_groups;
+        s.first = task % run->n_groups * 2;
+        s.last = OG_MIN(run->n_strips, s.first + 2);
+    } else {
+        s.part = run->n_even + (task - even) / single;
+        s.first = (task - even) % single;
+        s.last = OG_MIN(run->n_strips, s.first + 1);
+    }
+    return s;
+}
+
+static size_t n_shares(const struct gradient_run *run)
+{
+    return run->n_even * run->n_groups +
+           (run->n_parts - run->n_even) * OG_MAX(run->n_strips, (size_t)1);
+}
+
+/* A block of dy as products read it, in scratch or in place. Adds its rows to bias, unless NULL. */
+static const void *gradient_rows(const struct gradient_run *run, uint32_t r0, uint32_t n,
+                                 float *bias, const struct og__scratch *scratch)
+{
+    const struct og_weight_grad *op = run->op;
+    const size_t n_out = (size_t)op->n_out, ld = op->ld ? (size_t)op->ld : n_out;
+    const float *rows = op->dy + r0 * ld;
+    if (run->turned) {
+        og__turn(rows, ld, n, n_out, run->height, scratch->out, bias);
+        return scratch->out;
+    }
+    for (uint32_t i = 0; bias && i < n; i++)
+        og__add(bias, rows + i * ld, n_out);
+    struct og_rows dy = og__dense(op->dy, op->rows, op->n_out);
+    dy.stride = ld * sizeof(float);
+    int ld_tile;
+    return og__tile_of(run->be, &dy, r0, n, run->height, 0, op->n_out, scratch->out, scratch->row,
+                       &ld_tile);
 }
 
 static void gradient_task(void *arg, size_t task, int thread)
 {
     const struct gradient_run *run = arg;
     const struct og_weight_grad *op = run->op;
-    struct og__scratch scratch = og__scratch_of(run->be, thread);
-    size_t part = task / run->n_groups, group = task % run->n_groups;
-    size_t n_blocks = (op->rows + run->height - 1) / run->height, n_out = (size_t)op->n_out;
-    size_t last_strip = OG_MIN(run->n_strips, 2 * group + 2);
-    struct og_rows dy = og__dense(op->dy, op->rows, op->n_out);
-    const size_t ld_dy = op->ld ? (size_t)op->ld : n_out;
-    dy.stride = ld_dy * sizeof(float);
-    float *bias = group == 0 && op->bias_grad ? sum_of(run, part, 2) : NULL;
-    for (size_t i = 2 * group; i < last_strip; i++) {
-        struct gradient_strip s = strip_at(op, i);
-        clear_strip(sum_of(run, part, s.input), op->n_out, op->input[s.input].dim, &s);
-    }
+    const struct og__scratch scratch = og__scratch_of(run->be, thread);
+    const struct gradient_share share = share_of(run, task);
+    const size_t n_blocks = (op->rows + run->height - 1) / run->height;
+    const size_t first = share.part * n_blocks / run->n_parts;
+    const size_t end = (share.part + 1) * n_blocks / run->n_parts;
+    float *bias = share.first == 0 && op->bias_grad ? sum_of(run, share.part, 2) : NULL;
     if (bias)
-        memset(bias, 0, n_out * sizeof(float));
-    for (size_t b = part * n_blocks / run->n_parts; b < (part + 1) * n_blocks / run->n_parts; b++) {
-        uint32_t r0 = (uint32_t)b * run->height, n = rows_left(op->rows, r0, run->height);
-        int ld;
-        const void *dy_tile = og__tile_of(run->be, &dy, r0, n, run->height, 0, op->n_out,
-                                          scratch.out, scratch.row, &ld);
-        for (size_t i = 2 * group; i < last_strip; i++) {
-            struct gradient_strip s = strip_at(op, i);
-            gradient_strip_block(run, &s, r0, n, dy_tile, sum_of(run, part, s.input), &scratch,
-                                 thread);
+        memset(bias, 0, (size_t)op->n_out * sizeof(float));
+    for (size_t i = share.first; first == end && i < share.last; i++) {
+        const struct gradient_strip s = strip_at(op, i);
+        clear_strip(sum_of(run, share.part, s.input), op->n_out, op->input[s.input].dim, &s);
+    }
+    for (size_t b = first; b < end; b++) {
+        const uint32_t r0 = (uint32_t)b * run->height, n = OG_MIN(op->rows - r0, run->height);
+        const void *dy = gradient_rows(run, r0, n, bias, &scratch);
+        for (size_t i = share.first; i < share.last; i++) {
+            const struct gradient_strip s = strip_at(op, i);
+            gradient_strip_block(run, &s, r0, n, dy, sum_of(run, share.part, s.input), b > first,
+                                 &scratch, thread);
         }
-        for (uint32_t i = 0; bias && i < n; i++)
-            og__add(bias, op->dy + (r0 + i) * ld_dy, n_out);
     }
 }
 
@@ -318,27 +359,38 @@ static void gradient_sum_task(void *arg, size_t task, int thread)
     }
 }
 
-static int gradient_products(struct gradient_run *run, int k, struct og_err *err)
+static int gradient_product(struct gradient_run *run, int k, bool narrow, bool made, bool further,
+                            struct og_err *err)
 {
-    int dim = run->op->input[k].dim, n_out = run->op->n_out;
-    int wide = strip_width(dim), rest = dim % wide;
-    for (int narrow = 0; narrow < (rest ? 2 : 1); narrow++) {
-        for (int made = 0; made < 2; made++) {
-            int width = narrow ? rest : wide;
-            struct og_product_shape shape = {.m = n_out,
-                                             .n = width,
-                                             .k = (int)run->height,
-                                             .lda = n_out,
-                                             .ldb = made ? width : dim,
-                                             .ldc = dim,
-                                             .a_transposed = true,
-                                             .accumulate = true,
-                                             .bf16 = run->be->bf16};
-            int rc =
-                og__product_get(run->be->products, &shape, &run->product[k][narrow][made], err);
-            if (rc < 0)
-                return rc;
-        }
+    const int dim = run->op->input[k].dim, n_out = run->op->n_out, wide = strip_width(dim);
+    const int width = narrow ? dim % wide : wide;
+    const struct og_product_shape shape = {.m = n_out,
+                                           .n = width,
+                                           .k = (int)run->height,
+                                           .lda = run->turned ? (int)run->height : n_out,
+                                           .ldb = made ? width : dim,
+                                           .ldc = dim,
+                                           .a_transposed = !run->turned,
+                                           .accumulate = further,
+                                           .bf16 = run->be->bf16};
+    struct og_product **to = &run->product[k][narrow][made][further];
+    return og__product_get(run->be->products, &shape, to, err);
+}
+
+/* Gets all products. Stops at one that would sum blocks of transposed dy in another order. */
+static int gradient_products(struct gradient_run *run, bool *differs, struct og_err *err)
+{
+    for (int i = 0; i < 8 * run->op->n_inputs; i++) {
+        const int k = i / 8, dim = run->op->input[k].dim;
+        const bool narrow = i & 4, made = i & 2, further = i & 1;
+        if (narrow && dim % strip_width(dim) == 0)
+            continue;
+        int rc = gradient_product(run, k, narrow, made, further, err);
+        if (rc < 0)
+            return rc;
+        *differs = run->turned && !og__product_copies(run->product[k][narrow][made][further]);
+        if (*differs)
+            return 0;
     }
     return 0;
 }
@@ -370,10 +422,16 @@ static int og__cpu_weight_grad_op(struct og_nn_backend *be, const struct og_weig
     size_t widest = 1;
     run.elements = (size_t)op->n_out;
     run.height = op->n_out <= NARROW ? TALL_ROWS : OG__BLOCK_ROWS;
+    run.turned = !be->bf16 && op->n_inputs > 0;
+    bool differs = false;
+    int rc = gradient_products(&run, &differs, err);
+    if (differs) {
+        run.turned = false;
+        rc = gradient_products(&run, &differs, err);
+    }
+    if (rc < 0)
+        return rc;
     for (int k = 0; k < op->n_inputs; k++) {
-        int rc = gradient_products(&run, k, err);
-        if (rc < 0)
-            return rc;
         size_t dim = (size_t)op->input[k].dim;
         run.elements += (size_t)op->n_out * dim;
         run.n_strips += strips_of(op->input[k].dim);
@@ -381,8 +439,9 @@ static int og__cpu_weight_grad_op(struct og_nn_backend *be, const struct og_weig
     }
     run.n_groups = OG_MAX((run.n_strips + 1) / 2, (size_t)1);
     run.n_parts = count_parts(op->rows, run.elements);
+    run.n_even = run.n_parts - run.n_parts % (size_t)og__pool_threads(be->pool);
     int before = og__products_enter();
-    og__pool_run(be->pool, run.n_parts * run.n_groups, gradient_task, &run);
+    og__pool_run(be->pool, n_shares(&run), gradient_task, &run);
     if (run.n_parts > 1) {
         size_t chunks = (widest * (size_t)op->n_out + UPDATE_CHUNK - 1) / UPDATE_CHUNK;
         bool small = run.n_parts * run.elements < 16 * UPDATE_CHUNK; /* waking threads would cost

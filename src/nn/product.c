@@ -333,6 +333,14 @@ out:
     return rc;
 }
 
+/* oneDNN's blocked kernels read rows; its others sum in an order that depends on the layout. */
+bool og__product_copies(const struct og_product *p)
+{
+    const char *name = "";
+    dnnl_primitive_desc_query(p->desc, dnnl_query_impl_info_str, 0, (void *)&name);
+    return strncmp(name, "brg", 3) == 0;
+}
+
 /* ==== running ==== */
 
 void og__product_run(struct og_product *p, int thread, const void *a, const void *b, float *c,

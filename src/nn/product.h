@@ -31,6 +31,10 @@ void og__products_close(struct og_products *ps);
 OG_MUST_CHECK int og__product_get(struct og_products *ps, const struct og_product_shape *shape,
                                   struct og_product **out, struct og_err *err);
 
+/* Whether every run would copy a transposed first operand. Then its caller may transpose it once
+ * for several products, whose sums stay the same. */
+bool og__product_copies(const struct og_product *p);
+
 /* Whether the CPU has instructions for products of bfloat16, and oneDNN uses them. */
 bool og__products_take_bf16(void);
 bool og__products_have_amx(void); /* whether these are AMX's */

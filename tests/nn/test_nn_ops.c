@@ -281,6 +281,30 @@ static void dropout_keeps_the_share_it_should(void **state)
     }
 }
 
+/* Entries draw one block of random words at a time, rows many. The row is longer than a key's
+ * blocks. */
+static void dropout_of_entries_is_that_of_the_row(void **state)
+{
+    (void)state;
+    enum { COLS = (8 << OG__BLOCK_BITS) + 300 };
+    const double p[] = {0.5, 0.3};
+    float *y = malloc(COLS * sizeof(*y)), *value = malloc(COLS * sizeof(*value));
+    uint32_t *column = malloc(COLS * sizeof(*column));
+    for (size_t i = 0; i < OG_COUNT(p); i++) {
+        const struct og_dropout d = {.p = p[i], .step = {7ull << 32 | 3, 5, 2}, .layer = 1};
+        for (uint32_t j = 0; j < COLS; j++) {
+            column[j] = j;
+            y[j] = value[j] = (float)(j + 1);
+        }
+        og__dropout_row(&d, 9, y, COLS);
+        og__dropout_entries(&d, 9, column, value, COLS);
+        assert_memory_equal(y, value, COLS * sizeof(*y));
+    }
+    free(y);
+    free(value);
+    free(column);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +316,7 @@ int main(void)
         cmocka_unit_test(kept_statistics_equal_reference),
         cmocka_unit_test(updates_equal_reference),
         cmocka_unit_test(dropout_keeps_the_share_it_should),
+        cmocka_unit_test(dropout_of_entries_is_that_of_the_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -198,6 +198,43 @@ static void compare_weight_grad(struct bench *b, uint32_t rows, int n_out, int n
     free(dy);
 }
 
+/* Which thread sums what depends on their number, the sums do not: each element has one order. */
+static void weight_gradient_is_the_same_for_any_threads(void **state)
+{
+    (void)state;
+    enum { ROWS = 3000, OUT = 70, IN = 48, WIDER = 600 };
+    float *dy = random_floats((size_t)ROWS * OUT), *x = random_floats((size_t)ROWS * IN);
+    float *y = random_floats((size_t)ROWS * WIDER), *grad[4][2], *bias[4];
+    for (int t = 0; t < 4; t++) {
+        struct bench b;
+        bench_open(&b, t + 1, WIDER);
+        grad[t][0] = random_floats((size_t)OUT * IN);
+        grad[t][1] = random_floats((size_t)OUT * WIDER);
+        bias[t] = random_floats(OUT);
+        const struct og_weight_grad op = {
+            .rows = ROWS,
+            .n_out = OUT,
+            .dy = dy,
+            .n_inputs = 2,
+            .input = {og__dense(x, ROWS, IN), og__dense(y, ROWS, WIDER)},
+            .grad = {grad[t][0], grad[t][1]},
+            .bias_grad = bias[t]};
+        assert_int_equal(og__ops_cpu.weight_grad(b.be, &op, NULL), 0);
+        bench_close(&b);
+        assert_memory_equal(grad[t][0], grad[0][0], sizeof(float) * OUT * IN);
+        assert_memory_equal(grad[t][1], grad[0][1], sizeof(float) * OUT * WIDER);
+        assert_memory_equal(bias[t], bias[0], sizeof(float) * OUT);
+    }
+    for (int t = 0; t < 4; t++) {
+        free(grad[t][0]);
+        free(grad[t][1]);
+        free(bias[t]);
+    }
+    free(dy);
+    free(x);
+    free(y);
+}
+
 /* One block and many, one part and many, one strip and many with a narrow last. */
 static void weight_gradient_equals_reference(void **state)
 {
@@ -211,6 +248,7 @@ static void weight_gradient_equals_reference(void **state)
     compare_weight_grad(&b, 1111, 33, 300, 300, 0);
     compare_weight_grad(&b, 200, 5, 700, 0, 0);
     compare_weight_grad(&b, 1000, 12, 40, 0, 36);
+    compare_weight_grad(&b, 1513, 100, 40, 24, 12);
     bench_close(&b);
 }
 
@@ -348,6 +386,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(affine_equals_reference),
         cmocka_unit_test(weight_gradient_equals_reference),
+        cmocka_unit_test(weight_gradient_is_the_same_for_any_threads),
         cmocka_unit_test(slopes_of_aggregation_and_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
