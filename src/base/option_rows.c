@@ -307,7 +307,7 @@ static bool read_split(const struct og_option *row, const char *text, struct og_
 static bool read_text(const char *text, char **out)
 {
     json_t *string = json_string(text);
-    bool fits = string && *text && !(text[0] == '~' && (text[1] == '/' || !text[1]));
+    bool fits = string && *text && strncmp(text, "~/", 2) != 0;
     json_decref(string);
     char *copy = fits ? strdup(text) : NULL;
     if (!copy)

@@ -141,6 +141,8 @@ static int run_command(const struct command *command, int argc, char **argv)
 out:
     og_options_free(in.options);
     const bool quiet = is_said_elsewhere(command, rc);
+    if (rc == CLI_USAGE && command != &cmd_simulate) /* whose --json names a file */
+        in.json = is_given(argc, argv, "--json");    /* also after the word that is wrong */
     if (rc < 0 && !quiet)
         say_failure(&in, rc, &err);
     if (rc == CLI_USAGE && !quiet)

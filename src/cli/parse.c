@@ -246,7 +246,7 @@ static int take_option(struct parsing *p, const struct shown_option *o, const ch
 {
     struct invocation *in = p->in;
     const int own = find_own(in->command, o->name);
-    if (own >= 0 && value && value[0] == '~' && (value[1] == '/' || !value[1]))
+    if (own >= 0 && value && strncmp(value, "~/", 2) == 0)
         return usage_error(p->err, "write the path of your home folder for ~",
                            "--%s: '%.100s' given: the shell left the ~ as it is", o->name, value);
     if (own >= 0) {

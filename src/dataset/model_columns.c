@@ -80,8 +80,8 @@ static void compare_scales(const struct og_graph *g, const char *type, const jso
     const char *of = *type ? " of " : "";
     if (theirs && !ours)
         og__say(log, OG__WARN,
-                "%s: features%s%.80s are not standardized, those of training were: %s", g->path, of,
-                type, as);
+                "%s: nothing says that features%s%.80s are standardized as in training: %s",
+                g->path, of, type, as);
     else if (theirs && !json_equal(ours, theirs))
         og__say(log, OG__WARN,
                 "%s: features%s%.80s are standardized by other means than those of training: %s",

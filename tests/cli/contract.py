@@ -158,6 +158,13 @@ def what_is_not_meant():
         assert pathlib.Path(name).read_bytes()[:6] == b"\x93NUMPY"
 
 
+def wrong_usage_as_json():
+    """The error, wherever --json is."""
+    for words in "train graph --json --batc 3", "train graph --batc 3 --json", "info graph graph --json", "eval graph --json":
+        done = subprocess.run([OUTGROW, *words.split()], capture_output=True, text=True)
+        assert done.returncode == 2 and json.loads(done.stdout)["error"] in done.stderr, (words, done)
+
+
 def streams():
     """Output that is lost is an error. Files do not get the numbers of closed streams."""
     for words in f"train graph {RUN} --run unheard --json", "info graph --json", "info graph":
@@ -241,7 +248,7 @@ def main():
         os.environ["XDG_CACHE_HOME"] = folder + "/cache"
         outgrow("generate graph --model planted --nodes 2000 --degree 8 --dim 8 --classes 4 --dtype f32 --train-fraction 0.3 --homophily 0.8 --seed 3")
         np.save("scores.npy", np.random.default_rng(1).random(2000, dtype=np.float32))
-        for part in options, layers_alone, files_and_keys, commands, help_is_whole, what_is_not_meant, streams, splits_by_other_names, fanout_of_training, negatives_of_training, run_in_a_dataset:
+        for part in options, layers_alone, files_and_keys, commands, help_is_whole, what_is_not_meant, wrong_usage_as_json, streams, splits_by_other_names, fanout_of_training, negatives_of_training, run_in_a_dataset:
             part()
             print("ok", part.__name__, flush=True)
 

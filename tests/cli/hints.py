@@ -64,7 +64,7 @@ SAID = {
     f"train graph {TRAIN} --config wrong.yaml": "hint: without this line it is 0.003",
     f"train graph {TRAIN} --config twice.yaml": "twice.yaml:2: lr: the option was given before in this file\nhint: leave one of the lines out",
     f"train graph {TRAIN} --config yes.yaml": "hint: write true, or leave the line out",
-    f"train graph {TRAIN} --config home.yaml": "hint: write the path of your home folder for ~",
+    f"train graph {TRAIN} --config home.yaml": "home.yaml:1: run: '~/runs' given",
     f"train graph {TRAIN} --run run --resume --epochs 0": "hint: give --epochs 1 or more",
     f"train graph {TRAIN} --memory 300MB": "leave out the B: 4G is 4 GiB",
     f"train graph {TRAIN} --optimizer adagrad": "hint: --embedding-optimizer takes adagrad",
@@ -156,7 +156,7 @@ def main():
                     wrong.append(f"$ outgrow {command}\n{refused.stderr}$ outgrow {' '.join(way)}\n{done.stderr}")
                 pasted += 1
                 print(f"ok: {hint[1]}")
-        for name, lines in ("wrong", "lr: fast"), ("twice", "lr: 1\nlr: 2"), ("yes", "no-shuffle: yes"), ("home", "run: ~"):
+        for name, lines in ("wrong", "lr: fast"), ("twice", "lr: 1\nlr: 2"), ("yes", "no-shuffle: yes"), ("home", "run: ~/runs"):
             with open(f"{name}.yaml", "w") as f:
                 f.write(lines + "\n")
         for command, said in SAID.items():

@@ -186,7 +186,8 @@ def test_ogb():
             src, dst, ids = ends(got)
             assert np.array_equal(np.sort(EDGES[ids], 1), np.sort(np.stack([src, dst], 1), 1)) and np.array_equal(got["edge_features"], rows[ids])
             assert len(src) == E * (1 + (folder == "ogbn-proteins")) and "edge-feat.csv.gz: 8 features of each edge" in said, said
-    run("import", "ogb", "ogbn-arrows", "bare", "--drop-features")
+    said = run("import", "ogb", "ogbn-arrows", "bare", "--drop-features")
+    assert ", 1 type, 1 relation\n" in said, said
     run("verify", "bare")
     assert not os.path.exists("bare/features_0.npy") and np.array_equal(np.load("bare/train.npy"), np.arange(9))
     assert np.array_equal(np.load("bare/rel0_edge_features.npy"), rows[np.load("bare/rel0_edge_ids.npy")])
