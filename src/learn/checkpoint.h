@@ -6,7 +6,7 @@
  *                                              times
  *   resume.safetensors                         the same, and
  *       adam.m.<name>, adam.v.<name>           the optimiser's moments
- *       adagrad.<name>                         sums of squares, of learnable rows
+ *       there.<name>                           bits of the rows that its folder has (rows_home.h)
  *       sum.<name>                             gradients of the step under way, weighted and added
  *       older.<k>.<name>                       parameters after earlier steps, the oldest first
  *       best.<name>                            the parameters of the best epoch so far
@@ -29,8 +29,8 @@ extern const char og__diverged_hint[];
 OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
                                        const struct og_options *trained, const float *values,
                                        struct og_err *err);
-/* The same with rows outside of the model, of the best epoch if values are given; NULL = none. And
- * with the names of classes, a list; NULL = none. */
+/* The same with rows outside of the model, as of now; NULL = none. And with the names of classes, a
+ * list; NULL = none. */
 OG_MUST_CHECK int og__checkpoint_write_rows(const char *path, struct og_model *m,
                                             const struct og_options *trained, const float *values,
                                             struct og_learnt *learnt, const json_t *names,
