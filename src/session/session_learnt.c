@@ -65,7 +65,7 @@ static void add_group(struct og_learnt_disk *d, const struct og_config *c, uint6
     const bool trains = c->want & OG__WANT_TRAINING, evaluates = opt->eval_every > 0;
     const uint64_t models = /* the last; the best one, a former one, and one being written */
         (opt->resume ? 2 : 1) + (evaluates ? 3 : 0);
-    d->scratch += n_rows * (ahead ? (row + sizeof(uint32_t)) * 9 / 8 * (evaluates ? 2 : 1) : row);
+    d->scratch += n_rows * (ahead ? (row + sizeof(uint32_t)) * 11 / 10 * (evaluates ? 2 : 1) : row);
     d->run += trains ? n_rows * (row + models * value) : 0;
     d->undo += trains ? n_rows * (row + sizeof(uint32_t)) : 0;
 }

@@ -335,6 +335,9 @@ def check_together():
         one = [os.stat(f"moments/{name}").st_ino for name in FILES]
         assert (one[0] == one[1]) == (made["best_epoch"] == epochs), (one, made["best_epoch"])
         subprocess.run(["cp", "-r", "moments", f"moment-{epochs}"], check=True)
+    told = json.loads(run("plan", "graph", *TRAIN, *way, "--json"))["embeddings"]
+    files = [os.stat(path).st_size for name in ("embedding_*.npy", "best.*", "checkpoint.*") for path in pathlib.Path("moments").glob(name)]
+    assert sum(files) - 100000 < told["run_bytes"] < 4 * sum(files) and told["undo_bytes"] > 4000 * 32 * 4, (files, told)
     again = lambda name: refused("train", "graph", *TRAIN, *way, "--epochs", 3, "--run", name, "--resume")
     subprocess.run(["cp", "moment-1/resume.safetensors", "moments"], check=True)
     assert "of another checkpoint" in again("moments")
