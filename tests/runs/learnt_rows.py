@@ -328,7 +328,7 @@ def ended(name, at, *words, **more):
 
 
 def check_together():
-    """Files of a run that are not of one moment are refused by name, and a user's file is not replaced. Two names of one file where the last epoch is the best."""
+    """Files of a run that are of several moments are refused by name. A file of the user stays. Two names of one file where the last epoch is the best."""
     way = ["--embedding-optimizer", "adagrad", "--policy", "belady", "--cache", "5%"]
     for turn, epochs in enumerate((1, 2)):
         made = train("graph", "moments", *way, "--epochs", epochs, *(["--resume"] if turn else []))
