@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Learnable rows that exceed memory: epoch seconds, accuracy and bytes, for shares of the rows in memory.
 
-    bench/learnt.py [--outgrow PATH] [--scratch DIR] [--items 600000] [--width 64] [--hidden 128] [--runs 2] [--limit BYTES]
+    bench/learnt.py [--outgrow PATH] [--scratch DIR] [--items 600000] [--width 64] [--hidden 128] [--runs 2] [--limit BYTES] [--optimizer adagrad]
+                    [--memory 2G] [--shares 100,50,25,10] [--no-links]
     bench/learnt.py --knowledge [--decoders distmult,complex,transe] [--epochs 10] [--shares 100,10] [--partitions 1,8]
 
 Papers of a generated graph have classes, and its items learnable rows with sparse Adam. Runs of all shares alternate. Seconds are the median of all epochs
 and their range. Bytes are those of the epoch before the last, and include what is read between epochs. The MRR is that of links from papers to items,
-after an epoch. With --limit each run stays in a memory cgroup of so many bytes, page cache included. Checkpoints of all runs are compared.
+after an epoch; --no-links leaves that out. With --limit each run stays in a memory cgroup of so many bytes, page cache included. Checkpoints of all runs
+are compared. One run is on the disk at a time, and its need of disk is said first. For 70 GB there are --items 50000000 --optimizer adagrad
+--shares 10 --runs 1 --epochs 2 --no-links.
 
 With --knowledge the graph has the size of FB15k-237: 14,541 entities, 237 relations, 272,115 triples to train on. Entities have hidden points, and a triple
 leads to a near one after a shift by its relation. Learnable rows of 64 pass a linear layer (R-GCN without messages) to each decoder. PyTorch trains the same model, from
@@ -190,11 +193,12 @@ def knowledge(b, args):
         options = ["--task", "link", "--model", "rgcn", "--bases", 1, "--fanout", 1, "--decoder", decoder, "--embedding", DIM, "--hidden", DIM, "--embedding-optimizer", "sparse-adam",
                    "--lr", LR, "--dropout", 0, "--batch", BATCH, "--negatives", NEGATIVES, "--eval-negatives", RANKED, "--eval-every", 0, "--checkpoint-every", 9999,
                    "--threads", 2, "--memory", "512M", "--scratch", b.scratch]
-        begin = tensors(b.train(graph, *options, "--epochs", 0)["_bytes"])
+        b.train(graph, *options, "--epochs", 0)
+        begin = tensors((b.scratch / "run/checkpoint.safetensors").read_bytes())
         files = set()
         for share in args.shares:
             run = b.train(graph, *options, *policy_of(share), "--epochs", args.epochs)
-            files.add(hashlib.sha256(run["_bytes"]).hexdigest())
+            files.add(run["_sha256"])
             epochs = run["epochs"]
             rows.append([decoder, f"{share} %", *seconds_of([e["seconds"] for e in epochs]), f"{run['test_metrics']['mrr']:.3f}",
                          *(f"{sum(e.get(key, 0) for e in epochs) / 1e6 / len(epochs):.1f}" for key in ("feature_bytes_read", "row_bytes_written"))])
@@ -218,6 +222,15 @@ def policy_of(share):
     return ["--policy", "belady", "--cache", f"{share}%"] if share < 100 else []
 
 
+def need_disk(b, graph, options):
+    """Says what a run takes at most, and ends where that is not free."""
+    e = b.json("plan", graph, *options)["embeddings"]
+    need, free = e["scratch_bytes"] + e["run_bytes"], shutil.disk_usage(b.scratch).free
+    print(f"a run takes up to {need / 1e9:.1f} GB beside the graph's {sum(p.stat().st_size for p in graph.iterdir()) / 1e9:.1f}; {free / 1e9:.1f} are free", flush=True)
+    if need > free:
+        raise SystemExit("give --scratch on a larger disk, or fewer --items")
+
+
 def whole_numbers(text):
     return tuple(map(int, text.split(",")))
 
@@ -236,6 +249,9 @@ def main():
     p.add_argument("--shares", type=whole_numbers)
     p.add_argument("--partitions", type=whole_numbers, default=(1, 8))
     p.add_argument("--limit", type=int)
+    p.add_argument("--optimizer", default="sparse-adam", choices=("sparse-adam", "adagrad", "row-adagrad"))
+    p.add_argument("--memory", default="2G")
+    p.add_argument("--no-links", action="store_true")
     args = p.parse_args()
     args.reader = args.data = ""
     args.shares = args.shares or ((100, 10) if args.knowledge else SHARES)
@@ -250,25 +266,26 @@ def main():
     try:
         graph = s.dataset("graph", "--types", f"paper:{args.items // 10}:8,item:{args.items}", "--classes", 8, "--train-fraction", 0.3,
                           "--relations", "paper:cites:paper:4,item:bought_by:paper:8,paper:buys:item:4")
-        options = ["--embedding", args.width, "--embedding-optimizer", "sparse-adam", "--fanout", "10,10", "--hidden", args.hidden, "--batch", 250,
-                   "--epochs", args.epochs, "--eval-every", 0, "--checkpoint-every", 9999, "--threads", 2, "--memory", "2G", "--scratch", s.scratch]
-        for share in args.shares:
+        options = ["--embedding", args.width, "--embedding-optimizer", args.optimizer, "--fanout", "10,10", "--hidden", args.hidden, "--batch", 250,
+                   "--epochs", args.epochs, "--eval-every", 0, "--checkpoint-every", 999999, "--threads", 2, "--memory", args.memory, "--scratch", s.scratch]
+        need_disk(s, graph, [*options, *policy_of(args.shares[-1])])
+        for share in () if args.no_links else args.shares:
             ranked[share] = s.train(graph, *map(str, options), *policy_of(share), "--task", "link", "--decoder", "dot", "--relation", "buys", "--batch", 2000, "--epochs", 1, "--eval-negatives", 100)
-            links.add(hashlib.sha256(ranked[share].pop("_bytes")).hexdigest())
+            links.add(ranked[share].pop("_sha256"))
         for share in args.shares * args.runs:
             drop_caches()
             with cgroup(args.limit) if args.limit else contextlib.nullcontext([]) as prefix:
                 run = s.train(graph, *map(str, options), *policy_of(share), prefix=prefix)
-            files.add(hashlib.sha256(run.pop("_bytes")).hexdigest())
+            files.add(run.pop("_sha256"))
             made[share].append(run)
     finally:
         shutil.rmtree(s.scratch)
     for share, runs in made.items():
         seconds = [e["seconds"] for run in runs for e in run["epochs"]]
-        last = runs[-1]["epochs"][-2]
-        rows.append([f"{share} %", *seconds_of(seconds), runs[-1]["epochs"][-1]["train_acc"], f"{ranked[share]['test_metrics']['mrr']:.3f}",
+        last = runs[-1]["epochs"][max(args.epochs - 2, 0)]
+        rows.append([f"{share} %", *seconds_of(seconds), runs[-1]["epochs"][-1]["train_acc"], f"{ranked[share]['test_metrics']['mrr']:.3f}" if ranked else "",
                      f"{(last.get('feature_bytes_read', 0) + last['prepare_bytes_read']) / 1e6:.0f}", f"{last.get('row_bytes_written', 0) / 1e6:.0f}", f"{runs[-1]['peak_rss_bytes'] >> 20}"])
-    table(f"{args.items} learnable rows of {args.width * 12} bytes; {len(files)} different checkpoint(s), {len(links)} of links",
+    table(f"{args.items} learnable rows of {args.width} numbers with {args.optimizer}; {len(files)} different checkpoint(s), {len(links)} of links",
           ["rows in memory", "seconds per epoch", "accuracy", "MRR of links", "MB read", "MB written", "peak MiB"], rows)
 
 

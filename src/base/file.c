@@ -144,6 +144,20 @@ void og__newfile_abandon(struct og_newfile *f)
     *f = (struct og_newfile){.fd = -1};
 }
 
+int og__file_link(const char *of, const char *path)
+{
+    char *name;
+    int rc = asprintf(&name, "%s.tmp-%d-0", path, (int)getpid()) < 0 ? -ENOMEM : 0;
+    if (rc < 0)
+        return rc;
+    unlink(name);
+    if (link(of, name) < 0 || rename(name, path) < 0)
+        rc = -errno;
+    unlink(name); /* it stays where both were one file already */
+    free(name);
+    return rc;
+}
+
 int og__write_all(int fd, const void *data, size_t bytes, off_t offset, const char *path,
                   struct og_err *err)
 {

@@ -32,6 +32,9 @@ OG_MUST_CHECK int og__newfile_commit(struct og_newfile *f, struct og_err *err);
 /* Removes the temporary. Safe after commit, and on a zeroed struct with fd = -1. */
 void og__newfile_abandon(struct og_newfile *f);
 
+/* Makes `path` another name of the file at `of`, in place of what was there. Negative errno. */
+OG_MUST_CHECK int og__file_link(const char *of, const char *path);
+
 /* Opens an existing regular file for reading. Returns its descriptor or a negative errno. Other
  * kinds are refused, and a pipe does not block. */
 OG_MUST_CHECK int og__open_plain(const char *path, uint64_t *size, struct og_err *err);

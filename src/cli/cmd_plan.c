@@ -318,6 +318,15 @@ static void drop_impossible(json_t *candidates)
     }
 }
 
+static void say_embeddings(const json_t *plan)
+{
+    const json_t *e = json_object_get(plan, "embeddings");
+    if (e)
+        printf("Embeddings on disk: up to %s in --scratch and %s in the run's folder, and up to %s "
+               "more after its first checkpoint.\n",
+               shown(e, "scratch_bytes"), shown(e, "run_bytes"), shown(e, "undo_bytes"));
+}
+
 static void say_unmeasured(const json_t *plan)
 {
     if (json_is_false(json_object_get(plan, "disk_measured")) &&
@@ -354,6 +363,7 @@ static void show_plan(const json_t *root)
     say_edges(root);
     say_choice(root);
     say_unmeasured(root);
+    say_embeddings(root);
     say_executors(root);
     say_locality(root);
     putchar('\n');

@@ -57,7 +57,7 @@ static int finish_piece(struct og_gather *g, struct og_fill_piece *p, struct og_
     const struct og_gather_group *w = p->group;
     int rc;
     OG_TRY(og__reader_wait(filler_of(w), &p->job, err));
-    og__written_arrived(g, (uint32_t)(w - g->group), p->nodes, p->n, p->job.out);
+    OG_TRY(og__written_arrived(g, (uint32_t)(w - g->group), p->nodes, p->n, p->job.out, err));
     for (uint32_t i = 0; p->via && i < p->n; i++)
         memcpy(og__gather_slot(g, w, p->slots[i]), p->via->at + i * w->row_bytes, w->row_bytes);
     if (w->written)

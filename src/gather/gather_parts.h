@@ -79,8 +79,7 @@ struct og_gather {
     const struct og_fresh_rows *fresh; /* of written groups */
     struct og_io_counts wrote;         /* rows, not reported yet; */
     struct og_distributor distributor;
-    struct og_io_counts exported; /* reads of rows for checkpoints, likewise; and */
-    int failed;                   /* why a batch could not write */
+    int failed; /* why a batch could not write */
     struct og_err why;
 };
 

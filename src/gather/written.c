@@ -53,7 +53,7 @@ size_t og__written_bytes(const struct og_group *of)
                           og__write_behind_bytes(og__row_bytes(of), n_rows);
     const size_t ahead = og__foreseen_bytes(n_rows, n_rows) +
                          og__row_writer_bytes(og__row_bytes(of)) + og__chunk_file_bytes(&least);
-    return og__writes_bytes(n_rows) + OG_MAX(behind, ahead);
+    return og__writes_bytes(n_rows) + there_bytes(n_rows) + OG_MAX(behind, ahead);
 }
 
 static int open_behind(struct og_written *w, size_t in_flight, struct og_err *err)
@@ -81,6 +81,9 @@ int og__written_open(struct og_written **out, const struct og_group *of, uint32_
     *w = (struct og_written){.of = of, .budget = b, .n_rows = (uint32_t)of->n_nodes, .touched = -1};
     w->left.budget = b;
     OG_TRY(og__writes_open(&w->writes, n_slots, b, err));
+    w->changed = og__alloc(b, there_bytes(w->n_rows), TABLES, err);
+    OG_TRY(w->changed ? 0 : -ENOMEM);
+    memset(w->changed, 0, there_bytes(w->n_rows));
     OG_TRY(opt->foreseen > 0 ? og__ahead_open(w, opt, err) : open_behind(w, in_flight, err));
 out:
     return rc;
@@ -95,22 +98,13 @@ void og__written_close(struct og_written *w)
     og__evicted_close(&w->left);
     og__writes_close(&w->writes);
     og__release(w->budget, w->there, w->there ? there_bytes(w->n_rows) : 0, TABLES);
+    og__release(w->budget, w->changed, w->changed ? there_bytes(w->n_rows) : 0, TABLES);
     free(w);
 }
 
 const struct og_reader *og__written_reader(const struct og_written *w)
 {
     return w->ahead ? og__chunk_file_reader(w->ahead->chunks) : NULL;
-}
-
-/* The file, with all that was written. */
-static int settle(const struct og_written *w, struct og_row_writer **file, struct og_err *err)
-{
-    if (w->ahead) {
-        *file = &w->ahead->home;
-        return 0;
-    }
-    return og__write_behind_settle(w->file, file, err);
 }
 
 void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh)
@@ -120,15 +114,28 @@ void og__gather_fresh(struct og_gather *g, const struct og_fresh_rows *fresh)
 
 /* ---- rows that come ---- */
 
-void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, uint32_t n,
-                         char *at)
+void og__gather_make(const struct og_gather *g, uint32_t k, uint32_t row, float *record)
+{
+    g->fresh->make(g->fresh->self, k, row, record);
+}
+
+int og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, uint32_t n, char *at,
+                        struct og_err *err)
 {
     const struct og_gather_group *group = &g->group[k];
     const struct og_written *w = group->written;
-    for (uint32_t i = 0; w && i < n; i++)
-        if (!og__bits_has(w->there, rows[i]))
-            g->fresh->make(g->fresh->self, k, rows[i],
-                           (float *)(void *)(at + i * group->row_bytes));
+    int rc = 0;
+    for (uint32_t i = 0; w && i < n; i++) {
+        float *record = (float *)(void *)(at + i * group->row_bytes);
+        if (og__bits_has(w->there, rows[i]))
+            continue;
+        if (w->base && !w->ahead)
+            OG_TRY(w->base->get(w->base->self, k, rows[i], 1, record, err));
+        else
+            og__gather_make(g, k, rows[i], record);
+    }
+out:
+    return rc;
 }
 
 /* The batch before the last has ended: of two in flight one is read. What has left up to then is in
@@ -201,7 +208,7 @@ int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,
         group->written->touched = -1;
         OG_TRY(group->written->ahead ? og__ahead_arrive(g, area, k, read, err)
                                      : take_again(group->written, p, group->row_bytes, read, err));
-        og__written_arrived(g, k, p->job.rows, (uint32_t)p->job.n, p->at);
+        OG_TRY(og__written_arrived(g, k, p->job.rows, (uint32_t)p->job.n, p->at, err));
     }
     const struct og_io_counts wrote = og__gather_written(g);
     written->reads += wrote.reads;
@@ -217,13 +224,6 @@ struct og_io_counts og__gather_written(struct og_gather *g)
     return wrote;
 }
 
-struct og_io_counts og__gather_exported(struct og_gather *g)
-{
-    const struct og_io_counts read = g->exported;
-    g->exported = (struct og_io_counts){0};
-    return read;
-}
-
 static int area_of(const struct og_gather *g, const struct og_rows *rows)
 {
     int area = g->n_areas - 1;
@@ -235,10 +235,13 @@ static int area_of(const struct og_gather *g, const struct og_rows *rows)
 void og__gather_touch(struct og_gather *g, const struct og_rows *rows, uint32_t k)
 {
     struct og_written *w = g->group[k].written;
-    og__writes_touch(&w->writes, rows[k].index, rows[k].n);
+    const uint32_t *at = rows[k].index;
+    og__writes_touch(&w->writes, at, rows[k].n);
     w->touched = area_of(g, rows);
-    if (w->ahead)
-        w->ahead->exported = false;
+    const uint32_t *misses = g->staging[w->touched].part[k].job.rows;
+    for (uint32_t i = 0; i < rows[k].n; i++)
+        og__bits_add(w->changed, at[i] < w->writes.n_slots ? w->writes.held[at[i]]
+                                                           : misses[at[i] - w->writes.n_slots]);
 }
 
 int og__gather_check(const struct og_gather *g, struct og_err *err)
@@ -297,7 +300,7 @@ static int write_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint3
     struct og_row_writer *file;
     int rc;
     l->at = at;
-    OG_TRY(settle(w, &file, err));
+    OG_TRY(og__write_behind_settle(w->file, &file, err));
     OG_TRY(og__row_writer_write(file, rows, n, place_of, l, l->counts, err));
     mark_written(w, rows, n);
 out:
@@ -336,37 +339,6 @@ int og__written_leave(struct og_gather *g, const struct og_rows *rows, uint32_t 
     return rc;
 }
 
-static int flush(struct og_gather *g, uint32_t k, bool clean, struct og_io_counts *counts,
-                 struct og_err *err)
-{
-    struct og_written *w = g->group[k].written;
-    const struct og_staging *s = w->touched >= 0 ? &g->staging[w->touched] : NULL;
-    struct leaving l = {g, &g->group[k], s ? s->part[k].at : NULL, NULL, counts};
-    const struct og_writes_batch b = s ? batch_of(s, k) : (struct og_writes_batch){0};
-    int rc = 0;
-    og__ahead_settle(g);
-    if (w->in_order || (w->ahead && w->ahead->exported))
-        return 0;
-    if (w->ahead && g->distributor.rc < 0) { /* some rows are nowhere */
-        if (err)
-            *err = g->distributor.err;
-        return g->distributor.rc;
-    }
-    if (w->ahead)
-        OG_TRY(og__ahead_export(g, k, counts, err));
-    OG_TRY(og__writes_flush(&w->writes, s ? &b : NULL, clean, write_rows, &l, err));
-    if (w->ahead)
-        w->ahead->exported = true;
-out:
-    return rc;
-}
-
-int og__gather_flush(struct og_gather *g, uint32_t k, struct og_io_counts *written,
-                     struct og_err *err)
-{
-    return flush(g, k, false, written, err);
-}
-
 /* ---- filling slots ---- */
 
 int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err)
@@ -375,9 +347,12 @@ int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err)
     if (w->ahead)
         return 0;
     w->in_order = false; /* rows may leave their slots: what was changed goes to the file */
+    const struct og_staging *s = w->touched >= 0 ? &g->staging[w->touched] : NULL;
+    const struct og_writes_batch b = s ? batch_of(s, k) : (struct og_writes_batch){0};
+    struct leaving l = {g, &g->group[k], s ? s->part[k].at : NULL, NULL, &g->wrote};
     struct og_row_writer *file;
     int rc;
-    OG_TRY(flush(g, k, true, &g->wrote, err));
+    OG_TRY(og__writes_flush(&w->writes, s ? &b : NULL, true, write_rows, &l, err));
     OG_TRY(og__write_behind_settle(w->file, &file, err)); /* rows are read from it */
 out:
     w->touched = -1;
@@ -402,56 +377,91 @@ void og__written_know_order(struct og_written *w)
         w->in_order = held[i] == i;
 }
 
-/* ---- all rows ---- */
+/* ---- changed rows, for a checkpoint ---- */
 
-int og__gather_get(const struct og_gather *g, uint32_t k, uint64_t first, size_t n, float *records,
-                   struct og_err *err)
+const uint64_t *og__gather_changed(const struct og_gather *g, uint32_t k)
 {
-    const struct og_gather_group *group = &g->group[k];
-    const struct og_written *w = group->written;
-    const size_t bytes = group->row_bytes;
-    if (w->in_order) {
-        memcpy(records, og__gather_slot(g, group, group->slot) + first * bytes, n * bytes);
+    return g->group[k].written->changed;
+}
+
+struct bringing {
+    struct leaving from;
+    struct og_written *written;
+    og_put_row *put;
+    void *arg;
+};
+
+static int bring_row(void *arg, uint32_t row, const char *record, struct og_err *err)
+{
+    const struct bringing *b = arg;
+    struct og_written *w = b->written;
+    if (row >= w->n_rows)
+        return og__written_damaged(err);
+    if (!og__bits_has(w->changed, row))
         return 0;
-    }
-    struct og_row_writer *file;
-    int rc;
-    OG_TRY(settle(w, &file, err));
-    OG_TRY(og__row_writer_get(file, first, n, records, err));
-    for (size_t i = 0; i < n; i++)
-        if (!og__bits_has(w->there, first + i))
-            g->fresh->make(g->fresh->self, k, (uint32_t)(first + i),
-                           records + i * (bytes / sizeof(float)));
+    w->changed[row >> 6] &= ~((uint64_t)1 << (row & 63));
+    return b->put(b->arg, row, record, err);
+}
+
+static int bring_rows(void *arg, const uint32_t *rows, const uint32_t *at, uint32_t n,
+                      struct og_err *err)
+{
+    struct bringing *b = arg;
+    int rc = 0;
+    b->from.at = at;
+    for (uint32_t i = 0; i < n; i++)
+        OG_TRY(bring_row(b, rows[i], place_of(&b->from, i), err));
 out:
     return rc;
 }
 
-int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n, const float *records,
-                   struct og_err *err)
+static int bring_from_file(struct bringing *b, struct og_err *err)
 {
-    const struct og_gather_group *group = &g->group[k];
-    struct og_written *w = group->written;
-    if (w->in_order) {
-        memcpy(og__gather_slot(g, group, group->slot) + first * group->row_bytes, records,
-               n * group->row_bytes);
-        for (size_t i = 0; i < n; i++)
-            og__bits_add(w->writes.dirty, first + i);
-        if (w->ahead)
-            og__ahead_set_slots(w);
-        return 0;
-    }
-    if (w->ahead)
-        og__ahead_set(w);
-    w->left.n = 0; /* what left has former values in memory */
+    const struct og_written *w = b->written;
+    const size_t bytes = b->from.group->row_bytes, most = og__row_writer_bytes(bytes) / bytes;
     struct og_row_writer *file;
     int rc;
-    OG_TRY(settle(w, &file, err));
-    OG_TRY(og__row_writer_put(file, first, n, records, err));
-    for (size_t i = 0; i < n; i++)
-        og__bits_add(w->there, first + i);
+    OG_TRY(og__write_behind_settle(w->file, &file, err));
+    for (uint64_t i = 0, n; (i = og__bits_next(w->changed, w->n_rows, i)) < w->n_rows; i += n) {
+        for (n = 0; n < most && i + n < w->n_rows && og__bits_has(w->changed, i + n); n++)
+            OG_TRY(og__bits_has(w->there, i + n) ? 0 : og__written_damaged(err));
+        OG_TRY(og__row_writer_get(file, i, n, file->buffer, err));
+        b->from.counts->reads++;
+        b->from.counts->bytes += n * bytes;
+        for (uint64_t j = 0; j < n; j++)
+            OG_TRY(bring_row(b, (uint32_t)(i + j), file->buffer + j * bytes, err));
+    }
 out:
     return rc;
 }
+
+/* What memory has first: what files have of these rows is older. */
+int og__gather_bring(struct og_gather *g, uint32_t k, og_put_row *put, void *arg,
+                     struct og_io_counts *read, struct og_err *err)
+{
+    struct og_written *w = g->group[k].written;
+    const struct og_staging *s = w->touched >= 0 ? &g->staging[w->touched] : NULL;
+    const struct og_writes_batch batch = s ? batch_of(s, k) : (struct og_writes_batch){0};
+    struct bringing b = {{g, &g->group[k], s ? s->part[k].at : NULL, NULL, read}, w, put, arg};
+    int rc = 0;
+    og__ahead_settle(g);
+    if (og__bits_next(w->changed, w->n_rows, 0) == w->n_rows)
+        return 0;
+    if (w->ahead && g->distributor.rc < 0) { /* some rows are nowhere */
+        if (err)
+            *err = g->distributor.err;
+        return g->distributor.rc;
+    }
+    OG_TRY(og__writes_flush(&w->writes, s ? &batch : NULL, false, bring_rows, &b, err));
+    if (og__bits_next(w->changed, w->n_rows, 0) < w->n_rows)
+        OG_TRY(w->ahead ? og__ahead_each(g, k, bring_row, &b, read, err)
+                        : bring_from_file(&b, err));
+    OG_TRY(og__bits_next(w->changed, w->n_rows, 0) < w->n_rows ? og__written_damaged(err) : 0);
+out:
+    return rc;
+}
+
+/* ---- all rows, from elsewhere ---- */
 
 /* Slots that follow one another with rows that do are read together. */
 static int reload(struct og_gather *g, uint32_t k, struct og_err *err)
@@ -460,27 +470,50 @@ static int reload(struct og_gather *g, uint32_t k, struct og_err *err)
     const struct og_written *w = group->written;
     const uint32_t *held = w->writes.held, n_slots = w->writes.n_slots;
     int rc = 0;
-    if (w->in_order)
-        return 0;
     for (uint32_t i = 0, n; i < n_slots; i += n) {
         n = 1;
         if (held[i] == OG_NO_SLOT)
             continue;
         while (i + n < n_slots && n < AT_ONCE && held[i + n] == held[i] + n)
             n++;
-        OG_TRY(og__gather_get(g, k, held[i], n,
-                              (float *)(void *)og__gather_slot(g, group, group->slot + i), err));
+        OG_TRY(w->base->get(w->base->self, k, held[i], n,
+                            (float *)(void *)og__gather_slot(g, group, group->slot + i), err));
     }
 out:
     return rc;
 }
 
-int og__gather_reload(struct og_gather *g, struct og_err *err)
+int og__gather_base(struct og_gather *g, uint32_t k, const struct og_base_rows *base,
+                    const uint64_t *there, struct og_err *err)
 {
+    struct og_written *w = g->group[k].written;
+    struct og_row_writer *file;
     int rc = 0;
-    for (uint32_t k = 0; k < g->n_groups; k++)
-        if (g->group[k].written)
-            OG_TRY(reload(g, k, err));
+    og__ahead_settle(g);
+    if (!w->ahead)
+        OG_TRY(og__write_behind_settle(w->file, &file, err));
+    w->base = base;
+    w->touched = -1;
+    w->left.n = 0; /* what left has former values in memory */
+    memset(w->changed, 0, there_bytes(w->n_rows));
+    memset(w->there, 0, there_bytes(w->n_rows));
+    og__writes_clean(&w->writes);
+    if (w->in_order) /* memory alone has them */
+        for (uint32_t i = 0; i < w->n_rows; i++)
+            og__bits_add(w->writes.dirty, i);
+    else if (w->ahead && there)
+        memcpy(w->there, there, there_bytes(w->n_rows));
+    else
+        for (uint32_t i = 0; w->ahead && i < w->n_rows; i++)
+            og__bits_add(w->there, i);
+    if (w->ahead)
+        og__ahead_base(w, !w->in_order);
+    OG_TRY(reload(g, k, err));
 out:
     return rc;
+}
+
+void og__gather_settle(struct og_gather *g)
+{
+    og__ahead_settle(g);
 }

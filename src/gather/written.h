@@ -9,13 +9,14 @@
  * Rows that leave at the end of the batch before are taken again then (plan/writes.h). The file is
  * read through the page cache, which has what was just written.
  *
- * Where they are known, a row that leaves waits in the chunk of its next batch. The file then has
- * rows for checkpoints alone (plan/foreseen.h).
+ * Where they are known, a row that leaves waits in the chunk of its next batch. The file stays
+ * empty then (plan/foreseen.h).
  *
  * Values and counts do not depend on slots or pipeline. All calls but og__written_begin and
  * og__written_finish are the consumer's, or come while no batch is in flight.
  *
- * A row that was never written has no bytes in the file, which is sparse: `fresh` makes it. */
+ * A row that was never written has no bytes in the file, which is sparse. The base has it, if there
+ * is one, or else `fresh` makes it. */
 #ifndef OG_GATHER_WRITTEN_H
 #define OG_GATHER_WRITTEN_H
 
@@ -57,21 +58,30 @@ void og__gather_touch(struct og_gather *g, const struct og_rows *rows, uint32_t 
 /* Why the last og__gather_change could not write. */
 OG_MUST_CHECK int og__gather_check(const struct og_gather *g, struct og_err *err);
 
-/* Writes all changed rows of group k, also those of a batch in use. They stay changed, so what
- * leaves later does not depend on it. Adds to *written. */
-OG_MUST_CHECK int og__gather_flush(struct og_gather *g, uint32_t k, struct og_io_counts *written,
-                                   struct og_err *err);
-/* Reads or sets rows [first, first + n) of group k, flushed, by their records. After the last put
- * og__gather_reload brings slots up to date; no batch may be in flight then. */
-OG_MUST_CHECK int og__gather_get(const struct og_gather *g, uint32_t k, uint64_t first, size_t n,
-                                 float *records, struct og_err *err);
-OG_MUST_CHECK int og__gather_set(struct og_gather *g, uint32_t k, uint64_t first, size_t n,
-                                 const float *records, struct og_err *err);
-OG_MUST_CHECK int og__gather_reload(struct og_gather *g, struct og_err *err);
+/* Bits of group k's rows that were changed since they were brought, or based. */
+const uint64_t *og__gather_changed(const struct og_gather *g, uint32_t k);
+/* Calls `put` once for each of them, with its record of now, in any order. Also for those of a
+ * batch in use. Where rows are does not depend on it. Adds to *read. */
+typedef int og_put_row(void *arg, uint32_t row, const void *record, struct og_err *err);
+OG_MUST_CHECK int og__gather_bring(struct og_gather *g, uint32_t k, og_put_row *put, void *arg,
+                                   struct og_io_counts *read, struct og_err *err);
+/* What rows were before batches changed them. */
+struct og_base_rows {
+    void *self;
+    /* Records of rows [first, first + n) of the group. Any thread. */
+    int (*get)(void *self, uint32_t group, uint64_t first, size_t n, float *records,
+               struct og_err *err);
+};
+/* All rows of group k are as `base` has them, borrowed. Bits `there` are of those that are not
+ * fresh; NULL: all. No batch may be in flight. */
+OG_MUST_CHECK int og__gather_base(struct og_gather *g, uint32_t k, const struct og_base_rows *base,
+                                  const uint64_t *there, struct og_err *err);
+/* A fresh row of group k. */
+void og__gather_make(const struct og_gather *g, uint32_t k, uint32_t row, float *record);
+/* No thread reads from bases any more, until the next superbatch. */
+void og__gather_settle(struct og_gather *g);
 /* What was written since the previous call, or og__gather_arrive. */
 struct og_io_counts og__gather_written(struct og_gather *g);
-/* Reads of og__gather_flush since the previous call. */
-struct og_io_counts og__gather_exported(struct og_gather *g);
 
 /* ---- of gather's files ---- */
 
@@ -89,8 +99,8 @@ const struct og_reader *og__written_reader(const struct og_written *w);
 bool og__written_begin(struct og_written *w);
 OG_MUST_CHECK int og__written_finish(struct og_gather *g, int area, uint32_t k, struct og_err *err);
 /* Rows [n] of a group arrived at `at`, one after another. */
-void og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows, uint32_t n,
-                         char *at);
+OG_MUST_CHECK int og__written_arrived(struct og_gather *g, uint32_t k, const uint32_t *rows,
+                                      uint32_t n, char *at, struct og_err *err);
 /* Before and after rows are put into slots. */
 OG_MUST_CHECK int og__written_before_fill(struct og_gather *g, uint32_t k, struct og_err *err);
 void og__written_filled(struct og_gather *g, uint32_t k, const uint32_t *rows,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define READS "read buffers"
+
 /* ---- memory ---- */
 
 int og__ahead_open(struct og_written *w, const struct og_gather_options *opt, struct og_err *err)
@@ -20,8 +22,8 @@ int og__ahead_open(struct og_written *w, const struct og_gather_options *opt, st
         return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
     OG_TRY(og__foreseen_open(&a->foreseen, row_bytes, w->n_rows, w->writes.n_slots, opt->foreseen,
                              w->budget, err));
-    OG_TRY(og__row_writer_open(&a->home, of->rows.path, (uint64_t)of->rows.offset, row_bytes,
-                               w->budget, err));
+    a->buffer = og__alloc(w->budget, og__row_writer_bytes(row_bytes), READS, err);
+    OG_TRY(a->buffer ? 0 : -ENOMEM);
     rc = asprintf(&path, "%s.chunks", of->rows.path);
     OG_TRY(rc < 0 ? og__fail_errno(err, -ENOMEM, NULL, "embeddings") : 0);
     OG_TRY(og__chunk_file_open(&a->chunks, path, &a->foreseen.form, &opt->reader, w->budget, err));
@@ -37,7 +39,8 @@ void og__ahead_close(struct og_written *w)
     if (!a)
         return;
     og__chunk_file_close(a->chunks);
-    og__row_writer_close(&a->home);
+    og__release(w->budget, a->buffer, a->buffer ? og__row_writer_bytes(og__row_bytes(w->of)) : 0,
+                READS);
     og__foreseen_close(&a->foreseen);
     free(a);
     w->ahead = NULL;
@@ -70,7 +73,7 @@ struct arriving {
     size_t row_bytes;
 };
 
-static int damaged(struct og_err *err)
+int og__written_damaged(struct og_err *err)
 {
     return og__fail(err, -EIO, "the disk may be failing: see the kernel's log (dmesg)",
                     "embeddings: a file of waiting rows is damaged");
@@ -82,7 +85,7 @@ static int take_row(void *arg, uint32_t row, const char *record, struct og_err *
     struct og_gather_part *p = a->part;
     const uint32_t *at = bsearch(&row, p->job.rows, p->job.n, sizeof(row), og__by_number);
     if (!at)
-        return damaged(err);
+        return og__written_damaged(err);
     memcpy(p->at + (size_t)(at - p->job.rows) * a->row_bytes, record, a->row_bytes);
     p->found++;
     return 0;
@@ -116,7 +119,7 @@ int og__ahead_arrive(struct og_gather *g, int area, uint32_t k, struct og_io_cou
                       true, &own, err));
     for (size_t i = 0; i < p->job.n; i++)
         there += og__bits_has(w->there, p->job.rows[i]);
-    OG_TRY(there == p->found ? 0 : damaged(err));
+    OG_TRY(there == p->found ? 0 : og__written_damaged(err));
     og__add_io(read, own);
     og__add_io(&p->job.counts, own);
 out:
@@ -226,7 +229,7 @@ static int distribute_row(void *arg, uint32_t row, const char *record, struct og
     struct og_foreseen *f = &w->ahead->foreseen;
     uint32_t to;
     if (row >= w->n_rows)
-        return damaged(err);
+        return og__written_damaged(err);
     if (d->back)
         return push_into(d, og__rest_chunk(f, row), row, record, err);
     const enum og_goes goes = og__foreseen_distribute(f, &w->writes, row, &to);
@@ -259,21 +262,23 @@ out:
 }
 
 /* Rows in slots have their values from there too. It is then as the rest. */
-static int distribute_home(struct distributing *d, struct og_io_counts *read, struct og_err *err)
+static int distribute_base(struct distributing *d, struct og_io_counts *read, struct og_err *err)
 {
-    struct og_written *w = d->group->written;
+    const struct og_written *w = d->group->written;
     const size_t bytes = d->group->row_bytes;
-    const uint32_t at_once = (uint32_t)(og__row_writer_bytes(bytes) / bytes);
+    const uint64_t at_once = og__row_writer_bytes(bytes) / bytes;
+    const uint32_t k = (uint32_t)(d->group - d->g->group);
+    char *records = w->ahead->buffer;
     int rc = 0;
-    for (uint32_t first = 0, n; first < w->n_rows; first += n) {
-        char *records = w->ahead->home.buffer;
+    for (uint64_t first = 0, n; (first = og__bits_next(w->there, w->n_rows, first)) < w->n_rows;
+         first += n) {
         n = OG_MIN(w->n_rows - first, at_once);
-        OG_TRY(og__row_writer_get(&w->ahead->home, first, n, records, err));
+        OG_TRY(w->base->get(w->base->self, k, first, n, (float *)(void *)records, err));
         read->reads++;
         read->bytes += n * bytes;
-        for (uint32_t i = 0; i < n; i++)
+        for (uint64_t i = 0; i < n; i++)
             if (og__bits_has(w->there, first + i))
-                OG_TRY(distribute_row(d, first + i, records + i * bytes, err));
+                OG_TRY(distribute_row(d, (uint32_t)(first + i), records + i * bytes, err));
     }
 out:
     return rc;
@@ -307,12 +312,13 @@ static int distribute(struct og_gather *g, uint32_t k, struct og_io_counts *read
     OG_TRY(give_back(&d, read, err));
     for (uint32_t c = 0; c <= OG__REST_CHUNKS; c++)
         OG_TRY(distribute_rest(&d, og__kth_rest_chunk(&a->foreseen, c), read, err));
-    if (a->at_home)
-        OG_TRY(distribute_home(&d, read, err));
-    OG_TRY(d.entered == og__foreseen_copies(&a->foreseen, &w->writes) ? 0 : damaged(err));
+    if (a->at_base)
+        OG_TRY(distribute_base(&d, read, err));
+    OG_TRY(d.entered == og__foreseen_copies(&a->foreseen, &w->writes) ? 0
+                                                                      : og__written_damaged(err));
     og__foreseen_filled(&a->foreseen, &w->writes);
     a->copied = og__foreseen_reads(&a->foreseen);
-    a->at_home = a->at_home && a->copied;
+    a->at_base = a->at_base && a->copied;
     og__written_know_order(w);
 out:
     return rc;
@@ -355,54 +361,24 @@ int og__written_fill_end(struct og_gather *g, struct og_io_counts *read, struct 
     return d->rc;
 }
 
-/* ---- the file ---- */
+/* ---- for checkpoints ---- */
 
-struct exporting {
-    struct og_row_writer *home;
-    uint32_t n_rows;
-    struct og_io_counts *written;
-};
-
-static int export_row(void *arg, uint32_t row, const char *record, struct og_err *err)
+int og__ahead_each(struct og_gather *g, uint32_t k, og_chunk_row *row, void *arg,
+                   struct og_io_counts *read, struct og_err *err)
 {
-    const struct exporting *e = arg;
-    const int rc =
-        row < e->n_rows ? og__row_writer_put(e->home, row, 1, record, err) : damaged(err);
-    e->written->reads++;
-    e->written->bytes += e->home->row_bytes;
-    return rc;
-}
-
-int og__ahead_export(struct og_gather *g, uint32_t k, struct og_io_counts *written,
-                     struct og_err *err)
-{
-    struct og_ahead *a = g->group[k].written->ahead;
-    struct exporting e = {&a->home, g->group[k].written->n_rows, written};
+    const struct og_ahead *a = g->group[k].written->ahead;
     int rc = 0;
     for (uint32_t c = 0; c < a->foreseen.form.n_chunks; c++)
-        OG_TRY(og__chunk_each(a->chunks, c, true, export_row, &e, &g->exported, err));
+        OG_TRY(og__chunk_each(a->chunks, c, true, row, arg, read, err));
 out:
     return rc;
 }
 
-static void drop_chunks(struct og_ahead *a)
+void og__ahead_base(struct og_written *w, bool at_base)
 {
-    for (uint32_t c = 0; !a->at_home && c < a->foreseen.form.n_chunks; c++)
+    struct og_ahead *a = w->ahead;
+    for (uint32_t c = 0; c < a->foreseen.form.n_chunks; c++)
         og__chunk_drop(a->chunks, c);
-}
-
-void og__ahead_set(struct og_written *w)
-{
-    struct og_ahead *a = w->ahead;
-    drop_chunks(a);
-    a->exported = false;
-    a->at_home = true;
-    og__writes_clean(&w->writes);
-}
-
-void og__ahead_set_slots(struct og_written *w)
-{
-    struct og_ahead *a = w->ahead;
-    drop_chunks(a);
-    a->exported = a->at_home = false;
+    a->at_base = at_base;
+    a->copied = false;
 }

@@ -15,9 +15,11 @@ struct og_written {
     struct og_budget *budget;
     struct og_writes writes;
     uint32_t n_rows;
-    uint64_t *there; /* [n_rows] bits: the row was written */
-    bool in_order;   /* every row is in the slot of its number: none is written */
-    int touched;     /* staging area of the batch whose rows were changed; -1 = none */
+    uint64_t *there;   /* [n_rows] bits: the row was written */
+    uint64_t *changed; /* [n_rows] bits: og__gather_changed */
+    const struct og_base_rows *base;
+    bool in_order; /* every row is in the slot of its number: none is written */
+    int touched;   /* staging area of the batch whose rows were changed; -1 = none */
     /* They are read from the file, and written by a thread: */
     struct og_write_behind *file;
     struct og_evicted left;
@@ -29,11 +31,10 @@ struct og_written {
 struct og_ahead {
     struct og_foreseen foreseen;
     struct og_chunk_file *chunks;
-    struct og_row_writer home; /* the file: for checkpoints, and rows that were set */
+    char *buffer; /* of the base's rows */
     const struct og_next_use_list *uses;
-    bool copied;   /* chunks of batches have copies of rows of the rest */
-    bool at_home;  /* all changed rows are in the file, and in no chunk */
-    bool exported; /* the file has all rows as they are now */
+    bool copied;  /* chunks of batches have copies of rows of the rest */
+    bool at_base; /* the base has all rows, and chunks of batches at most copies */
 };
 
 OG_MUST_CHECK int og__ahead_open(struct og_written *w, const struct og_gather_options *opt,
@@ -49,13 +50,12 @@ OG_MUST_CHECK int og__ahead_leave(struct og_gather *g, int area, uint32_t k,
 /* Waits for the thread that distributes rows, if it runs. Its failure is that of fill_end. */
 void og__ahead_settle(struct og_gather *g);
 
-/* Rows in chunks go to the file too. */
-OG_MUST_CHECK int og__ahead_export(struct og_gather *g, uint32_t k, struct og_io_counts *written,
-                                   struct og_err *err);
-/* The file is about to have all rows: chunks are empty. */
-void og__ahead_set(struct og_written *w);
-/* Rows in slots were set, and slots have all: what chunks and the file have is old. */
-void og__ahead_set_slots(struct og_written *w);
+/* Calls `row` for all rows in chunks. */
+OG_MUST_CHECK int og__ahead_each(struct og_gather *g, uint32_t k, og_chunk_row *row, void *arg,
+                                 struct og_io_counts *read, struct og_err *err);
+/* Chunks are empty: the base has all rows, or else slots have. */
+void og__ahead_base(struct og_written *w, bool at_base);
+OG_MUST_CHECK int og__written_damaged(struct og_err *err);
 
 /* Is the row in every slot that of its number? */
 void og__written_know_order(struct og_written *w);

@@ -124,7 +124,7 @@ int og__checkpoint_write_rows(const char *path, struct og_model *m,
             metadata[t.n_metadata++] = (struct og_metadata){OG__COLUMNS, columns};
     }
     og__checkpoint_add_params(&t, "", m, values);
-    OG_TRY(og__learnt_add(learnt, values ? OG__LEARNT_BEST : OG__LEARNT_VALUES, "", &t, err));
+    OG_TRY(og__learnt_add(learnt, &t, err));
     OG_TRY(og__tensors_write(path, &t, err));
 out:
     free(columns);
@@ -546,7 +546,7 @@ int og__checkpoint_load_rows(const char *path, struct og_model *m, struct og_lea
     OG_TRY(og__tensors_check(&f, err));
     OG_TRY(check_rows(&f, m, err));
     OG_TRY(og__checkpoint_take_params(&f, m, err));
-    OG_TRY(learnt ? og__learnt_restore(learnt, &f, false, false, err) : 0);
+    OG_TRY(og__learnt_init(learnt, &f, err));
 out:
     og__tensors_close(&f);
     return rc;

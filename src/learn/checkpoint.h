@@ -3,11 +3,11 @@
  *   checkpoint.safetensors, best.safetensors   parameters. Metadata: the model's shape, the names
  *                                              of its classes and columns, the sampler it was
  * trained with and, of links, what decided which edges were held out; no times resume.safetensors
- * the same, and adam.m.<name>, adam.v.<name>           the optimiser's moments adagrad.<name> sums
- * of squares, of learnable rows sum.<name>                             gradients of the step under
- * way, weighted and added older.<k>.<name>                       parameters after earlier steps,
- * the oldest first best.<name>                            the parameters of the best epoch so far
- *       metadata "state"                       position and sums, as JSON with 17 digits
+ * the same, and adam.m.<name>, adam.v.<name>           the optimiser's moments there.<name> bits of
+ * the rows that its folder has (rows_home.h) sum.<name>                             gradients of
+ * the step under way, weighted and added older.<k>.<name>                       parameters after
+ * earlier steps, the oldest first best.<name>                            the parameters of the best
+ * epoch so far metadata "state"                       position and sums, as JSON with 17 digits
  *       metadata "numbers"                     options that decide the numbers: must match
  *       metadata "dataset"                     of which dataset (dataset/identity.h) */
 #ifndef OG_CHECKPOINT_H
@@ -26,8 +26,8 @@ extern const char og__diverged_hint[];
 OG_MUST_CHECK int og__checkpoint_write(const char *path, struct og_model *m,
                                        const struct og_options *trained, const float *values,
                                        struct og_err *err);
-/* The same with rows outside of the model, of the best epoch if values are given; NULL = none. And
- * with what the dataset says of classes and columns of features; NULL = nothing. */
+/* The same with rows outside of the model, as of now; NULL = none. And with what the dataset says
+ * of classes and columns of features; NULL = nothing. */
 OG_MUST_CHECK int og__checkpoint_write_rows(const char *path, struct og_model *m,
                                             const struct og_options *trained, const float *values,
                                             struct og_learnt *learnt, const struct og_graph *ds,

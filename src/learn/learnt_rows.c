@@ -1,11 +1,12 @@
 #include "learn/learnt_rows.h"
 
+#include "base/bits.h"
 #include "base/file.h"
+#include "base/hex.h"
 #include "flow/places.h"
 #include "options/fields.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,25 +14,18 @@
 
 #define MODEL "model"
 
-enum { PARTS = 4, ROOM = 256 * 1024 }; /* values, at most two states, values of the best epoch */
-
-/* An array of a table: columns [first, first + n) of each record, or the best file. */
-struct part {
-    struct og_learnt *of;
-    struct table *table;
-    int first, n; /* n = 0: of the best epoch */
-};
+enum { ROOM = 256 * 1024 };
 
 struct table {
+    struct og_learnt *of;
     uint32_t group;
     const char *name;
     int64_t n_rows;
     int dim, record; /* numbers of a value, of a record */
-    int best;        /* file with the best epoch's values [n_rows, dim]; -1 = none */
     float *gradient; /* [capacity, dim] of the batch's rows, */
     float *placed;   /* the same by place; NULL: rows have one each */
     uint32_t n, capacity;
-    struct part part[PARTS];
+    const struct og_tensor *best; /* its values in the open best file */
 };
 
 struct og_learnt {
@@ -42,8 +36,15 @@ struct og_learnt {
     const struct og_rows *rows; /* of the batch whose gradients were taken */
     float *room;                /* [room_bytes] of at least a record */
     size_t room_bytes;
-    char *path;                  /* of the best files, for messages */
-    struct og_io_counts flushed; /* for checkpoints, so far */
+    struct og_home *home;
+    struct og_home_io io;          /* for checkpoints, not reported yet */
+    struct og_base_rows base;      /* rows of the last checkpoint, */
+    struct og_base_rows base_best; /* or of this file: */
+    struct og_tensors_file best;
+    char name[17];      /* of the checkpoint being written */
+    char best_seal[17]; /* checksum of the best epoch's file, "": there is none; */
+    bool best_named;    /* resume.safetensors names it */
+    char *former;       /* a former one's path, or NULL */
     uint32_t n_tables;
     struct table table[OG_MOST_TYPES];
 };
@@ -55,13 +56,18 @@ static uint64_t rows_of_batch(const struct og_workload *f, uint32_t group)
     return og__nodes_of(&f->by_type, f->caps.n_hops, group);
 }
 
-static size_t room_bytes(const struct og_workload *f)
+static size_t widest(const struct og_workload *f)
 {
-    size_t most = ROOM;
+    size_t most = 0;
     for (uint32_t k = 0; k < f->graph->n_groups; k++)
         if (f->graph->group[k].state > 0)
             most = OG_MAX(most, og__row_bytes(&f->graph->group[k]));
     return most;
+}
+
+static size_t room_bytes(const struct og_workload *f)
+{
+    return OG_MAX((size_t)ROOM, widest(f));
 }
 
 size_t og__learnt_bytes(const struct og_workload *f)
@@ -69,9 +75,10 @@ size_t og__learnt_bytes(const struct og_workload *f)
     size_t bytes = 0;
     for (uint32_t k = 0; k < f->graph->n_groups; k++)
         if (f->graph->group[k].state > 0)
-            bytes += (f->seeds.trees ? 2 : 1) * (size_t)rows_of_batch(f, k) *
-                     (size_t)og__row_dim(&f->graph->group[k]) * sizeof(float);
-    return bytes > 0 ? bytes + room_bytes(f) : 0;
+            bytes += og__home_bytes((uint64_t)f->graph->group[k].n_nodes) +
+                     (f->seeds.trees ? 2 : 1) * (size_t)rows_of_batch(f, k) *
+                         (size_t)og__row_dim(&f->graph->group[k]) * sizeof(float);
+    return bytes > 0 ? bytes + room_bytes(f) + og__home_buffer(widest(f)) : 0;
 }
 
 static void drop_gradients(struct og_learnt *l, struct table *t)
@@ -95,32 +102,50 @@ static int reserve(struct og_learnt *l, struct table *t, uint32_t n, struct og_e
     return t->gradient && (t->placed || !l->f->seeds.trees) ? 0 : -ENOMEM;
 }
 
-static void name_parts(struct og_learnt *l, struct table *t)
+/* Records of the last checkpoint. */
+static int get_saved(void *self, uint32_t group, uint64_t first, size_t n, float *records,
+                     struct og_err *err)
 {
-    const int states = og__row_states(l->opt->embedding_optimizer);
-    const int width = (t->record - t->dim) / states;
-    t->part[0] = (struct part){l, t, 0, t->dim};
-    for (int i = 0; i < states; i++)
-        t->part[1 + i] = (struct part){l, t, t->dim + i * width, width};
-    t->part[PARTS - 1] = (struct part){.of = l, .table = t};
+    const struct og_learnt *l = self;
+    const uint64_t *there = og__home_there(l->home, group);
+    const size_t record = (size_t)l->f->graph->group[group].dim;
+    const int rc = og__home_get(l->home, group, first, n, records, err);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        if (!og__bits_has(there, first + i))
+            og__gather_make(l->gather, group, (uint32_t)(first + i), records + i * record);
+    return rc;
 }
 
-/* A file without a name. */
-static int open_best(struct og_learnt *l, struct table *t, const char *scratch, struct og_err *err)
+static struct table *table_of(struct og_learnt *l, uint32_t group)
 {
-    if (!l->path && asprintf(&l->path, "%s/best_embedding.XXXXXX", scratch) < 0)
-        return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
-    char *path = strdup(l->path);
-    t->best = path ? mkostemp(path, O_CLOEXEC) : -1;
-    const int rc = t->best >= 0 ? 0 : og__fail_errno(err, -errno, NULL, "%s: cannot create", path);
-    if (rc == 0)
-        unlink(path);
-    free(path);
+    uint32_t i = 0;
+    while (l->table[i].group != group)
+        i++;
+    return &l->table[i];
+}
+
+/* Values [n, dim] at the records' place become records, with states of 0. */
+static void widen(float *records, size_t n, size_t dim, size_t record)
+{
+    for (size_t i = n; i-- > 0;) {
+        memmove(records + i * record, records + i * dim, dim * sizeof(float));
+        memset(records + i * record + dim, 0, (record - dim) * sizeof(float));
+    }
+}
+
+static int get_best(void *self, uint32_t group, uint64_t first, size_t n, float *records,
+                    struct og_err *err)
+{
+    struct og_learnt *l = self;
+    const struct table *t = table_of(l, group);
+    const size_t bytes = (size_t)t->dim * sizeof(float);
+    const int rc = og__tensors_load(&l->best, t->best, first * bytes, n * bytes, records, err);
+    widen(records, n, (size_t)t->dim, (size_t)t->record);
     return rc;
 }
 
 int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
-                    const struct og_options *opt, struct og_gather *gather, const char *scratch,
+                    const struct og_options *opt, struct og_gather *gather, const char *folder,
                     struct og_budget *b, struct og_err *err)
 {
     int rc = 0;
@@ -130,23 +155,28 @@ int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
     struct og_learnt *l = *out = calloc(1, sizeof(*l));
     if (!l)
         return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
-    *l = (struct og_learnt){.f = f, .opt = opt, .gather = gather, .budget = b};
+    *l = (struct og_learnt){.f = f,
+                            .opt = opt,
+                            .gather = gather,
+                            .budget = b,
+                            .base = {l, get_saved},
+                            .base_best = {l, get_best},
+                            .best = {.fd = -1}};
     l->room_bytes = room_bytes(f);
     l->room = og__alloc(b, l->room_bytes, MODEL, err);
     OG_TRY(l->room ? 0 : -ENOMEM);
+    OG_TRY(og__home_open(&l->home, folder, f->graph, opt->resume, &l->io, b, err));
     for (uint32_t k = 0; k < f->graph->n_groups; k++) {
         const struct og_group *group = &f->graph->group[k];
         if (group->state == 0)
             continue;
         struct table *t = &l->table[l->n_tables++];
-        *t = (struct table){.group = k,
+        *t = (struct table){.of = l,
+                            .group = k,
                             .name = group->name,
                             .n_rows = group->n_nodes,
                             .dim = og__row_dim(group),
-                            .record = group->dim,
-                            .best = -1};
-        name_parts(l, t);
-        OG_TRY(open_best(l, t, scratch, err));
+                            .record = group->dim};
         OG_TRY(reserve(l, t, (uint32_t)rows_of_batch(f, k), err));
     }
 out:
@@ -157,28 +187,22 @@ void og__learnt_close(struct og_learnt *l)
 {
     if (!l)
         return;
-    for (uint32_t i = 0; i < l->n_tables; i++) {
-        struct table *t = &l->table[i];
-        drop_gradients(l, t);
-        if (t->best >= 0)
-            close(t->best);
-    }
+    og__gather_settle(l->gather);
+    for (uint32_t i = 0; i < l->n_tables; i++)
+        drop_gradients(l, &l->table[i]);
+    og__home_close(l->home);
+    og__tensors_close(&l->best);
     og__release(l->budget, l->room, l->room ? l->room_bytes : 0, MODEL);
-    free(l->path);
+    free(l->former);
     free(l);
 }
 
-uint64_t og__learnt_flushed(struct og_learnt *l)
+struct og_home_io og__learnt_io(struct og_learnt *l)
 {
-    const uint64_t bytes = l ? l->flushed.bytes : 0;
+    const struct og_home_io io = l ? l->io : (struct og_home_io){{0}, {0}};
     if (l)
-        l->flushed = (struct og_io_counts){0};
-    return bytes;
-}
-
-struct og_io_counts og__learnt_exported(struct og_learnt *l)
-{
-    return l ? og__gather_exported(l->gather) : (struct og_io_counts){0};
+        l->io = (struct og_home_io){{0}, {0}};
+    return io;
 }
 
 uint64_t og__learnt_trained(const struct og_learnt *l)
@@ -261,236 +285,275 @@ out:
     return rc;
 }
 
-/* ---- all rows, piece by piece ---- */
+/* ---- the run's files ---- */
 
-/* Rows whose records, or whose values, the room has space for. */
-static int64_t piece_of(const struct table *t, int64_t first, int width)
+struct putting {
+    struct og_home *home;
+    uint32_t group;
+};
+
+static int put(void *arg, uint32_t row, const void *record, struct og_err *err)
 {
-    const int64_t most = ROOM / ((int64_t)width * (int64_t)sizeof(float));
-    return OG_MIN(t->n_rows - first, OG_MAX(most, (int64_t)1));
+    const struct putting *p = arg;
+    return og__home_put(p->home, p->group, row, record, err);
 }
 
-static int flush(struct og_learnt *l, struct og_err *err)
+/* They get all rows as of now. */
+static int update_home(struct og_learnt *l, struct og_err *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < l->n_tables; i++)
-        OG_TRY(og__gather_flush(l->gather, l->table[i].group, &l->flushed, err));
+        OG_TRY(og__home_protect(l->home, l->table[i].group,
+                                og__gather_changed(l->gather, l->table[i].group), err));
+    OG_TRY(og__home_protected(l->home, err));
+    for (uint32_t i = 0; i < l->n_tables; i++) {
+        struct putting p = {l->home, l->table[i].group};
+        OG_TRY(og__gather_bring(l->gather, p.group, put, &p, &l->io.read, err));
+    }
+    OG_TRY(og__home_sync(l->home, err));
 out:
     return rc;
 }
 
-static off_t best_at(const struct table *t, int64_t row)
+/* Batches change them from there. */
+static int base_on_home(struct og_learnt *l, struct og_err *err)
 {
-    return (off_t)row * t->dim * (off_t)sizeof(float);
-}
-
-static int keep_table(struct og_learnt *l, struct table *t, struct og_err *err)
-{
-    const size_t width = (size_t)t->dim, record = (size_t)t->record;
     int rc = 0;
-    for (int64_t first = 0, n; first < t->n_rows; first += n) {
-        n = piece_of(t, first, t->record);
-        OG_TRY(og__gather_get(l->gather, t->group, (uint64_t)first, (size_t)n, l->room, err));
-        for (size_t i = 0; i < (size_t)n; i++)
-            memmove(l->room + i * width, l->room + i * record, width * sizeof(float));
-        OG_TRY(og__write_all(t->best, l->room, (size_t)n * width * sizeof(float), best_at(t, first),
-                             l->path, err));
+    for (uint32_t i = 0; i < l->n_tables; i++) {
+        const uint32_t k = l->table[i].group;
+        OG_TRY(og__gather_base(l->gather, k, &l->base, og__home_there(l->home, k), err));
     }
 out:
     return rc;
-}
-
-int og__learnt_keep_best(struct og_learnt *l, struct og_err *err)
-{
-    int rc = l ? flush(l, err) : 0;
-    for (uint32_t i = 0; l && rc == 0 && i < l->n_tables; i++)
-        rc = keep_table(l, &l->table[i], err);
-    return rc;
-}
-
-static int use_table(struct og_learnt *l, struct table *t, struct og_err *err)
-{
-    const size_t width = (size_t)t->dim, record = (size_t)t->record;
-    int rc = 0;
-    for (int64_t first = 0, n; first < t->n_rows; first += n) {
-        n = piece_of(t, first, t->record);
-        OG_TRY(og__read_all(t->best, l->room, (size_t)n * width * sizeof(float), best_at(t, first),
-                            l->path, err));
-        for (size_t i = (size_t)n; i-- > 0;) {
-            memmove(l->room + i * record, l->room + i * width, width * sizeof(float));
-            memset(l->room + i * record + width, 0, (record - width) * sizeof(float));
-        }
-        OG_TRY(og__gather_set(l->gather, t->group, (uint64_t)first, (size_t)n, l->room, err));
-    }
-out:
-    return rc;
-}
-
-int og__learnt_use_best(struct og_learnt *l, struct og_err *err)
-{
-    int rc = l ? flush(l, err) : 0;
-    for (uint32_t i = 0; l && rc == 0 && i < l->n_tables; i++)
-        rc = use_table(l, &l->table[i], err);
-    return l && rc == 0 ? og__gather_reload(l->gather, err) : rc;
 }
 
 /* ---- in files ---- */
 
-static const char *const prefixes[][2] = {
-    [OG_ROWS_SPARSE_ADAM] = {"adam.m.", "adam.v."},
-    [OG_ROWS_ADAGRAD] = {"adagrad."},
-    [OG_ROWS_ROW_ADAGRAD] = {"adagrad."},
-};
-
-static const char *prefix_of(const struct og_learnt *l, int state)
+/* Rows whose records the room has space for. */
+static size_t rows_at_once(const struct table *t)
 {
-    return prefixes[l->opt->embedding_optimizer][state];
+    return OG_MAX((size_t)ROOM / ((size_t)t->record * sizeof(float)), (size_t)1);
 }
 
-/* Bytes [at, at + bytes) of a part's array. */
-static int read_part(void *self, size_t at, size_t bytes, void *out, struct og_err *err)
+/* Bytes [at, at + bytes) of the values of the last checkpoint. */
+static int read_values(void *self, size_t at, size_t bytes, void *out, struct og_err *err)
 {
-    const struct part *p = self;
-    struct og_learnt *l = p->of;
-    const struct table *t = p->table;
+    const struct table *t = self;
+    struct og_learnt *l = t->of;
+    const size_t width = (size_t)t->dim, record = (size_t)t->record;
+    size_t i = at / sizeof(float), end = (at + bytes) / sizeof(float);
     float *to = out;
     int rc = 0;
-    if (p->n == 0)
-        return og__read_all(t->best, out, bytes, (off_t)at, l->path, err);
-    const size_t width = (size_t)p->n, record = (size_t)t->record;
-    size_t i = at / sizeof(float), end = (at + bytes) / sizeof(float);
     while (i < end) {
-        const int64_t first = (int64_t)(i / width);
-        const int64_t wanted = (int64_t)((end + width - 1) / width) - first;
-        const size_t n = (size_t)OG_MIN(piece_of(t, first, t->record), wanted);
-        OG_TRY(og__gather_get(l->gather, t->group, (uint64_t)first, n, l->room, err));
-        for (const size_t last = OG_MIN(end, ((size_t)first + n) * width); i < last; i++)
-            *to++ = l->room[(i / width - (size_t)first) * record + (size_t)p->first + i % width];
+        const size_t first = i / width, wanted = (end + width - 1) / width - first;
+        const size_t n = OG_MIN(rows_at_once(t), wanted);
+        OG_TRY(get_saved(l, t->group, first, n, l->room, err));
+        for (const size_t last = OG_MIN(end, (first + n) * width); i < last; i++)
+            *to++ = l->room[(i / width - first) * record + i % width];
     }
 out:
     return rc;
 }
 
-static struct og_tensor tensor_of(struct part *p, const char *prefix)
+static struct og_tensor values_of(struct table *t)
 {
-    const struct table *t = p->table;
-    const int width = p->n > 0 ? p->n : t->dim;
-    const bool flat = p->n == 1 && t->dim > 1;
     struct og_tensor out = {.dtype = OG_TENSOR_F32,
-                            .ndim = flat ? 1 : 2,
-                            .shape = {t->n_rows, flat ? 1 : width, 1},
-                            .bytes = (size_t)t->n_rows * (size_t)width * sizeof(float),
-                            .read = read_part,
-                            .self = p};
-    snprintf(out.name, sizeof(out.name), "%sembeddings.%s.weight", prefix, t->name);
+                            .ndim = 2,
+                            .shape = {t->n_rows, t->dim},
+                            .bytes = (size_t)t->n_rows * (size_t)t->dim * sizeof(float),
+                            .read = read_values,
+                            .self = t};
+    snprintf(out.name, sizeof(out.name), "embeddings.%s.weight", t->name);
+    return out;
+}
+
+static struct og_tensor bits_of(struct og_learnt *l, const struct table *t)
+{
+    const size_t words = og__bits_words((uint64_t)t->n_rows);
+    struct og_tensor out = {.dtype = OG_TENSOR_I64,
+                            .ndim = 1,
+                            .shape = {(int64_t)words},
+                            .bytes = words * sizeof(uint64_t),
+                            .data = og__home_there(l->home, t->group)};
+    snprintf(out.name, sizeof(out.name), "there.embeddings.%s", t->name);
     return out;
 }
 
 size_t og__learnt_tensors(const struct og_learnt *l)
 {
-    return l ? (size_t)l->n_tables * PARTS : 0;
+    return l ? (size_t)l->n_tables : 0;
 }
 
-int og__learnt_add(struct og_learnt *l, enum og_learnt_what what, const char *prefix,
-                   struct og_tensors *t, struct og_err *err)
+int og__learnt_add(struct og_learnt *l, struct og_tensors *t, struct og_err *err)
 {
-    int rc = l ? flush(l, err) : 0;
+    const int rc = l ? update_home(l, err) : 0;
+    for (uint32_t i = 0; l && rc == 0 && i < l->n_tables; i++)
+        t->tensor[t->n++] = values_of(&l->table[i]);
+    return rc;
+}
+
+#define NAME "rows"
+#define BEST "best_rows"
+
+int og__learnt_save(struct og_learnt *l, struct og_tensors *t, struct og_err *err)
+{
+    const int rc = l ? update_home(l, err) : 0;
     if (!l || rc < 0)
         return rc;
-    const int states = og__row_states(l->opt->embedding_optimizer);
-    for (uint32_t i = 0; i < l->n_tables; i++) {
-        struct part *p = l->table[i].part;
-        if (what == OG__LEARNT_STATES)
-            for (int k = 0; k < states; k++)
-                t->tensor[t->n++] = tensor_of(&p[1 + k], prefix_of(l, k));
-        else
-            t->tensor[t->n++] = tensor_of(what == OG__LEARNT_BEST ? &p[PARTS - 1] : &p[0], prefix);
-    }
+    snprintf(l->name, sizeof(l->name), "%s", og__hex(og__home_name(l->home)).digits);
+    t->metadata[t->n_metadata++] = (struct og_metadata){(char *)NAME, l->name};
+    if (l->best_seal[0])
+        t->metadata[t->n_metadata++] = (struct og_metadata){(char *)BEST, l->best_seal};
+    for (uint32_t i = 0; i < l->n_tables; i++)
+        t->tensor[t->n++] = bits_of(l, &l->table[i]);
     return 0;
 }
 
-static int find(const struct og_tensors_file *f, struct part *p, const char *prefix,
+int og__learnt_saved(struct og_learnt *l, struct og_err *err)
+{
+    if (!l)
+        return 0;
+    l->best_named = l->best_seal[0];
+    if (l->former)
+        unlink(l->former);
+    free(l->former);
+    l->former = NULL;
+    return og__home_commit(l->home, err);
+}
+
+static int find(const struct og_tensors_file *f, const struct og_tensor *wanted,
                 const struct og_tensor **out, struct og_err *err)
 {
-    const struct og_tensor wanted = tensor_of(p, prefix);
-    const struct og_tensor *t = *out = og__tensors_find(&f->all, wanted.name);
+    const struct og_tensor *t = *out = og__tensors_find(&f->all, wanted->name);
     if (!t)
         return og__fail(err, -EINVAL, "is it a checkpoint of the same model, layers and sizes?",
-                        "%s: no tensor %s", f->path, wanted.name);
-    if (t->dtype != OG_TENSOR_F32 || t->ndim != wanted.ndim || t->bytes != wanted.bytes ||
-        t->shape[0] != wanted.shape[0])
+                        "%s: no tensor %s", f->path, wanted->name);
+    if (t->dtype != wanted->dtype || t->ndim != wanted->ndim || t->bytes != wanted->bytes ||
+        t->shape[0] != wanted->shape[0])
         return og__fail(err, -EINVAL, "train on this graph, with the same --embedding",
                         "%s: %s: embeddings of %lld nodes, this graph has %lld of that type",
-                        f->path, t->name, (long long)t->shape[0], (long long)wanted.shape[0]);
+                        f->path, t->name, (long long)t->shape[0], (long long)wanted->shape[0]);
     return 0;
 }
 
-/* Rows [first, first + n) of a tensor, into their columns of the records. */
-static int load_part(const struct og_tensors_file *f, const struct og_tensor *t,
-                     const struct part *p, int64_t first, int64_t n, float *records,
-                     struct og_err *err)
+int og__learnt_resume(struct og_learnt *l, const struct og_tensors_file *f, struct og_err *err)
 {
-    float row[4096];
-    const size_t width = (size_t)p->n, record = (size_t)p->table->record;
-    const size_t end = (size_t)(first + n) * width;
+    const char *best = og__tensors_said(&f->all, BEST);
+    uint64_t name;
     int rc = 0;
-    for (size_t i = (size_t)first * width, k; i < end; i += k) {
-        k = OG_MIN(end - i, OG_COUNT(row));
-        OG_TRY(og__tensors_load(f, t, i * sizeof(float), k * sizeof(float), row, err));
-        for (size_t j = 0; j < k; j++)
-            records[((i + j) / width - (size_t)first) * record + (size_t)p->first +
-                    (i + j) % width] = row[j];
+    if (!l)
+        return 0;
+    if (!og__hex_parse(og__tensors_said(&f->all, NAME), &name))
+        return og__fail(
+            err, -ENOTSUP,
+            "go on with that version, or start another run; --init takes values of rows",
+            "%s: rows of embeddings as an earlier version wrote them", f->path);
+    for (uint32_t i = 0; i < l->n_tables; i++) {
+        const struct og_tensor wanted = bits_of(l, &l->table[i]), *t;
+        OG_TRY(find(f, &wanted, &t, err));
+        OG_TRY(og__tensors_load(f, t, 0, t->bytes, (void *)wanted.data, err));
     }
+    OG_TRY(og__home_restore(l->home, name, f->path, err));
+    snprintf(l->best_seal, sizeof(l->best_seal), "%s", best ? best : "");
+    l->best_named = best;
+    OG_TRY(base_on_home(l, err));
 out:
     return rc;
 }
 
-static int restore_table(struct og_learnt *l, struct table *t, const struct og_tensors_file *f,
-                         bool with_states, struct og_err *err)
+static int init_table(struct og_learnt *l, struct table *t, const struct og_tensors_file *f,
+                      struct og_err *err)
 {
-    const struct og_tensor *tensor[PARTS];
-    const int parts = with_states ? 1 + og__row_states(l->opt->embedding_optimizer) : 1;
-    int rc = 0;
-    for (int i = 0; i < parts; i++)
-        OG_TRY(find(f, &t->part[i], i > 0 ? prefix_of(l, i - 1) : "", &tensor[i], err));
-    for (int64_t first = 0, n; first < t->n_rows; first += n) {
-        n = piece_of(t, first, t->record);
-        memset(l->room, 0, (size_t)n * (size_t)t->record * sizeof(float));
-        for (int i = 0; i < parts; i++)
-            OG_TRY(load_part(f, tensor[i], &t->part[i], first, n, l->room, err));
-        OG_TRY(og__gather_set(l->gather, t->group, (uint64_t)first, (size_t)n, l->room, err));
-    }
-out:
-    return rc;
-}
-
-static int restore_best(struct og_learnt *l, struct table *t, const struct og_tensors_file *f,
-                        struct og_err *err)
-{
-    const struct og_tensor *tensor;
+    const struct og_tensor wanted = values_of(t), *from;
     const size_t row = (size_t)t->dim * sizeof(float);
+    uint64_t *there = og__home_there(l->home, t->group);
     int rc;
-    OG_TRY(find(f, &t->part[PARTS - 1], "best.", &tensor, err));
-    for (int64_t first = 0, n; first < t->n_rows; first += n) {
-        n = piece_of(t, first, t->dim);
-        OG_TRY(og__tensors_load(f, tensor, (size_t)first * row, (size_t)n * row, l->room, err));
-        OG_TRY(og__write_all(t->best, l->room, (size_t)n * row, best_at(t, first), l->path, err));
+    OG_TRY(find(f, &wanted, &from, err));
+    for (size_t first = 0, n; first < (size_t)t->n_rows; first += n) {
+        n = OG_MIN(rows_at_once(t), (size_t)t->n_rows - first);
+        OG_TRY(og__tensors_load(f, from, first * row, n * row, l->room, err));
+        widen(l->room, n, (size_t)t->dim, (size_t)t->record);
+        for (size_t i = 0; i < n; i++) {
+            OG_TRY(og__home_put(l->home, t->group, (uint32_t)(first + i),
+                                l->room + i * (size_t)t->record, err));
+            og__bits_add(there, first + i);
+        }
     }
 out:
     return rc;
 }
 
-int og__learnt_restore(struct og_learnt *l, const struct og_tensors_file *f, bool states, bool best,
-                       struct og_err *err)
+int og__learnt_init(struct og_learnt *l, const struct og_tensors_file *f, struct og_err *err)
 {
-    int rc = 0;
-    for (uint32_t i = 0; l && i < l->n_tables; i++) {
-        OG_TRY(restore_table(l, &l->table[i], f, states, err));
-        if (best)
-            OG_TRY(restore_best(l, &l->table[i], f, err));
+    int rc = l ? og__home_sync(l->home, err) : 0; /* begins it */
+    for (uint32_t i = 0; l && rc == 0 && i < l->n_tables; i++)
+        rc = init_table(l, &l->table[i], f, err);
+    if (!l || rc < 0)
+        return rc;
+    rc = og__home_sync(l->home, err);
+    return rc < 0 ? rc : base_on_home(l, err);
+}
+
+/* ---- the best epoch's ---- */
+
+static char *former_of(const char *path)
+{
+    char *former;
+    return asprintf(&former, "%s.before", path) < 0 ? NULL : former;
+}
+
+int og__learnt_begin_best(struct og_learnt *l, const char *path, struct og_err *err)
+{
+    if (!l || !l->best_named)
+        return 0;
+    l->former = former_of(path);
+    if (!l->former)
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    l->best_named = false;
+    unlink(l->former);
+    if (link(path, l->former) < 0 && rename(path, l->former) < 0) /* without links for a while */
+        return og__fail_errno(err, -errno, NULL, "%s: cannot keep it as %s", path, l->former);
+    return 0;
+}
+
+int og__learnt_end_best(struct og_learnt *l, const char *path, struct og_err *err)
+{
+    return l ? og__tensors_seal(path, l->best_seal, err) : 0;
+}
+
+int og__learnt_find_best(struct og_learnt *l, const char *path, struct og_err *err)
+{
+    char *former = former_of(path), seal[17] = "";
+    int rc = former ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
+    OG_TRY(rc);
+    if (og__tensors_seal(path, seal, NULL) == 0 && strcmp(seal, l->best_seal) == 0)
+        unlink(former);
+    else if (og__tensors_seal(former, seal, NULL) != 0 || strcmp(seal, l->best_seal) != 0)
+        rc = og__fail(err, -EINVAL, "bring back the file, or start another run",
+                      "%s: not the file of the best epoch so far, which has its embeddings", path);
+    else if (rename(former, path) < 0)
+        rc = og__fail_errno(err, -errno, NULL, "%s: cannot be %s again", former, path);
+out:
+    free(former);
+    return rc;
+}
+
+static int use_best(struct og_learnt *l, const char *path, struct og_err *err)
+{
+    int rc = og__tensors_open(&l->best, path, err);
+    for (uint32_t i = 0; rc == 0 && i < l->n_tables; i++) {
+        const struct og_tensor wanted = values_of(&l->table[i]);
+        OG_TRY(find(&l->best, &wanted, &l->table[i].best, err));
     }
-    if (l)
-        OG_TRY(og__gather_reload(l->gather, err));
+    for (uint32_t i = 0; rc == 0 && i < l->n_tables; i++)
+        rc = og__gather_base(l->gather, l->table[i].group, &l->base_best, NULL, err);
 out:
     return rc;
+}
+
+int og__learnt_use(struct og_learnt *l, const char *path, struct og_err *err)
+{
+    if (l && path)
+        return use_best(l, path, err);
+    return l && og__gather_foreseen(l->gather, l->table[0].group) ? base_on_home(l, err) : 0;
 }

@@ -191,18 +191,19 @@ int og__resume_write(const char *path, const struct og_resumable *r,
     char of_files[FILES][17];
     for (int k = 0; k < FILES; k++)
         file_text(r, k, of_files[k]);
-    struct og_metadata metadata[] = {{"state", og__train_state_text(state, r->schedule)},
-                                     {"numbers", numbers_text(r)},
-                                     {"dataset", dataset_text(r)},
-                                     {(char *)files[CLASSES].key, of_files[CLASSES]},
-                                     {(char *)files[SEEDS].key, of_files[SEEDS]},
-                                     {(char *)files[ORDER].key, of_files[ORDER]}};
+    enum { SAID = 6 };
+    struct og_metadata metadata[SAID + OG__LEARNT_SAID] = {
+        {"state", og__train_state_text(state, r->schedule)},
+        {"numbers", numbers_text(r)},
+        {"dataset", dataset_text(r)},
+        {(char *)files[CLASSES].key, of_files[CLASSES]},
+        {(char *)files[SEEDS].key, of_files[SEEDS]},
+        {(char *)files[ORDER].key, of_files[ORDER]}};
     const size_t arrays = 5 + (size_t)r->opt->staleness; /* value, m, v, sum, best, older ones */
     struct og_learnt *learnt = r->steps->learnt;
-    const size_t most = arrays * n + 3 * og__learnt_tensors(learnt);
-    struct og_tensors t = {.tensor = calloc(most, sizeof(*t.tensor)),
-                           .metadata = metadata,
-                           .n_metadata = OG_COUNT(metadata)};
+    const size_t most = arrays * n + og__learnt_tensors(learnt);
+    struct og_tensors t = {
+        .tensor = calloc(most, sizeof(*t.tensor)), .metadata = metadata, .n_metadata = SAID};
     int rc;
     OG_TRY(t.tensor && metadata[0].value && metadata[1].value && metadata[2].value
                ? 0
@@ -215,13 +216,11 @@ int og__resume_write(const char *path, const struct og_resumable *r,
         og__checkpoint_add(&t, adam_v, &params[i], (struct og_tensor_place){r->model, params[i].v});
     }
     add_steps(&t, r, state);
-    OG_TRY(og__learnt_add(learnt, OG__LEARNT_VALUES, "", &t, err));
-    OG_TRY(og__learnt_add(learnt, OG__LEARNT_STATES, "", &t, err));
-    if (state->best_epoch) {
+    if (state->best_epoch)
         og__checkpoint_add_params(&t, best_prefix, r->model, best);
-        OG_TRY(og__learnt_add(learnt, OG__LEARNT_BEST, best_prefix, &t, err));
-    }
+    OG_TRY(og__learnt_save(learnt, &t, err));
     OG_TRY(og__tensors_write(path, &t, err));
+    OG_TRY(og__learnt_saved(learnt, err));
 out:
     free(t.tensor);
     free(metadata[0].value);
@@ -258,7 +257,7 @@ static int take_resume(const struct og_tensors_file *f, const struct og_resumabl
         best += og__param_count(p);
     }
     OG_TRY(take_steps(f, r, state, err));
-    OG_TRY(og__learnt_restore(r->steps->learnt, f, true, state->best_epoch > 0, err));
+    OG_TRY(og__learnt_resume(r->steps->learnt, f, err));
 out:
     return rc;
 }

@@ -378,6 +378,8 @@ void og__tensors_close(struct og_tensors_file *f);
 /* Read bytes [first, first + bytes) of a tensor of the file. */
 OG_MUST_CHECK int og__tensors_load(const struct og_tensors_file *f, const struct og_tensor *t,
                                    size_t first, size_t bytes, void *out, struct og_err *err);
+/* Digits of a file's checksum, as its header has them. */
+OG_MUST_CHECK int og__tensors_seal(const char *path, char seal[17], struct og_err *err);
 const struct og_tensor *og__tensors_find(const struct og_tensors *t, const char *name);
 const char *og__tensors_said(const struct og_tensors *t, const char *key); /* its metadata */
 

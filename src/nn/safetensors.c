@@ -102,42 +102,37 @@ out:
     return rc;
 }
 
-static int add_to_seal(void *arg, const void *bytes, size_t n, struct og_err *err)
-{
-    (void)err;
-    XXH3_64bits_update(arg, bytes, n);
-    return 0;
-}
-
-static int seal_header(char *header, size_t len, const struct og_tensors *t, const char *path,
-                       struct og_err *err)
-{
-    uint64_t length = htole64(len);
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    XXH3_64bits_reset(state);
-    XXH3_64bits_update(state, &length, sizeof(length));
-    XXH3_64bits_update(state, header, len);
-    int rc;
-    OG_TRY(each_tensor(t, add_to_seal, state, err));
-    og__self_checksum_print(og__self_checksum_find(header, len), state);
-out:
-    XXH3_freeState(state);
-    return rc;
-}
-
 struct output {
     int fd;
     off_t at;
     const char *path;
+    XXH3_state_t *state;
+    uint64_t written_out;
 };
 
 static int write_bytes(void *arg, const void *bytes, size_t n, struct og_err *err)
 {
     struct output *out = arg;
-    int rc = og__write_all(out->fd, bytes, n, out->at, out->path, err);
+    const int rc = og__write_all(out->fd, bytes, n, out->at, out->path, err);
+    XXH3_64bits_update(out->state, bytes, n);
     out->at += (off_t)n;
+    og__write_behind(out->fd, &out->written_out, (uint64_t)out->at);
+    return rc;
+}
+
+/* Data are read once: the header with its checksum comes last. */
+static int write_file(struct output *out, char *header, size_t len, const struct og_tensors *t,
+                      struct og_err *err)
+{
+    const uint64_t length = htole64(len);
+    int rc;
+    XXH3_64bits_reset(out->state);
+    OG_TRY(write_bytes(out, &length, sizeof(length), err));
+    OG_TRY(write_bytes(out, header, len, err));
+    OG_TRY(each_tensor(t, write_bytes, out, err));
+    og__self_checksum_print(og__self_checksum_find(header, len), out->state);
+    OG_TRY(og__write_all(out->fd, header, len, sizeof(length), out->path, err));
+out:
     return rc;
 }
 
@@ -146,19 +141,17 @@ int og__tensors_write(const char *path, const struct og_tensors *t, struct og_er
     int rc = 0;
     size_t len = 0;
     struct og_newfile f = {.fd = -1};
+    struct output out = {.path = path, .state = XXH3_createState()};
     char *header = header_text(t, &len);
-    if (!header)
+    if (!header || !out.state)
         OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-    OG_TRY(seal_header(header, len, t, path, err));
-    uint64_t length = htole64(len);
     OG_TRY(og__newfile_open(&f, path, err));
-    OG_TRY(og__write_all(f.fd, &length, sizeof(length), 0, path, err));
-    OG_TRY(og__write_all(f.fd, header, len, sizeof(length), path, err));
-    struct output data = {f.fd, (off_t)(sizeof(length) + len), path};
-    OG_TRY(each_tensor(t, write_bytes, &data, err));
+    out.fd = f.fd;
+    OG_TRY(write_file(&out, header, len, t, err));
     OG_TRY(og__newfile_commit(&f, err));
 out:
     og__newfile_abandon(&f);
+    XXH3_freeState(out.state);
     free(header);
     return rc;
 }
@@ -460,6 +453,24 @@ int og__tensors_load(const struct og_tensors_file *f, const struct og_tensor *t,
                      size_t bytes, void *out, struct og_err *err)
 {
     return og__read_all(f->fd, out, bytes, (off_t)(t->at + first), f->path, err);
+}
+
+int og__tensors_seal(const char *path, char seal[17], struct og_err *err)
+{
+    uint64_t size = 0;
+    uint64_t header = 0;
+    char *head = NULL;
+    struct og_tensors_file f = {.path = (char *)path};
+    int rc = f.fd = og__open_plain(path, &size, err);
+    if (rc < 0)
+        return rc;
+    OG_TRY(read_head(&f, size, &head, &header, err));
+    const char *digits = og__self_checksum_find(head + sizeof(header), (size_t)header);
+    snprintf(seal, 17, "%.16s", digits ? digits : "");
+out:
+    free(head);
+    close(f.fd);
+    return rc;
 }
 
 /* ==== use ==== */

@@ -388,6 +388,12 @@ json_t *og__session_plan_json(const struct og_session *s)
         plan = og__json_with(plan, "devices", devices_json(s));
     if (s->size)
         plan = og__json_with(plan, "types", types_json(s));
+    if (s->config.stores_rows)
+        plan = og__json_with(plan, "embeddings",
+                             json_pack("{s:I s:I s:I}", "scratch_bytes",
+                                       (json_int_t)s->learnt_disk.scratch, "run_bytes",
+                                       (json_int_t)s->learnt_disk.run, "undo_bytes",
+                                       (json_int_t)s->learnt_disk.undo));
     if (s->size && og__plans_units(&s->workload))
         plan = og__json_with(plan, "edges", edges_json(s));
     json_decref(options);

@@ -129,7 +129,6 @@ static int end_epoch(struct og_trainer *t, uint32_t epoch, struct og_err *err)
     if (og__schedule_evaluates(&s->workload.schedule, epoch) && is_better(t)) {
         state->best_epoch = epoch;
         OG_TRY(og__model_fetch_values(s->learner.model, t->best, err));
-        OG_TRY(og__learnt_keep_best(t->learnt, err));
         OG_TRY(t->files->best(t, err));
     }
     OG_TRY(tell_epoch(t, epoch, err));

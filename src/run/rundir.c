@@ -4,6 +4,7 @@
 #include "base/file_lock.h"
 #include "base/temporary.h"
 #include "comm/comm.h"
+#include "learn/rows_home.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -86,6 +87,13 @@ static int is_there(const char *path, struct og_err *err)
     return errno == ENOENT ? 0 : og__fail_errno(err, -errno, NULL, "%s", path);
 }
 
+static int refuse_file(const char *path, struct og_err *err)
+{
+    return og__fail(err, -EEXIST,
+                    "choose another --run, or remove it; --resume continues an interrupted run",
+                    "%s: exists already", path);
+}
+
 /* A result, or what the user put there, is never replaced. */
 static int refuse_files(const struct og_rundir *d, struct og_err *err)
 {
@@ -100,10 +108,17 @@ static int refuse_files(const struct og_rundir *d, struct og_err *err)
             return og__fail(err, -EEXIST, "go on with --resume, or choose another --run",
                             "%s: holds a run already", d->path);
         if (rc > 0)
-            return og__fail(err, -EEXIST,
-                            "choose another --run, or remove it; --resume continues an interrupted "
-                            "run",
-                            "%s: exists already", names[i]);
+            return refuse_file(names[i], err);
+    }
+    for (int k = -1; k < OG_MOST_TYPES; k++) {
+        char name[32];
+        og__home_file(name, k);
+        char *path = og__path_join(d->path, name);
+        int rc = path ? is_there(path, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", d->path);
+        rc = rc > 0 ? refuse_file(path, err) : rc;
+        free(path);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }
@@ -227,9 +242,14 @@ void og__rundir_abandon(struct og_rundir *d)
 {
     const char *const names[] = {d->plan, d->config,     d->metrics, d->resume,
                                  d->best, d->checkpoint, d->summary};
+    char name[32];
     for (size_t i = 0; i < OG_COUNT(names); i++)
         unlink(names[i]);
     remove_logs(d);
+    for (int k = -1; k < OG_MOST_TYPES; k++) {
+        og__home_file(name, k);
+        unlinkat(d->lock, name, 0);
+    }
     if (d->made)
         rmdir(d->path);
     og__rundir_close(d);

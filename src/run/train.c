@@ -226,8 +226,8 @@ static int test_best(struct og_trainer *t, struct og_err *err)
     if (s->workload.split[OG__TEST].n == 0)
         return 0;
     int rc = t->state.best_epoch ? og__model_push_values(s->learner.model, t->best, err) : 0;
-    if (rc == 0 && t->state.best_epoch)
-        rc = og__learnt_use_best(t->learnt, err);
+    if (rc == 0)
+        rc = og__learnt_use(t->learnt, t->state.best_epoch ? t->dir.best : NULL, err);
     if (rc < 0)
         return rc;
     t->state.valid = (struct og_metrics){0};
@@ -268,7 +268,9 @@ static int load_init(struct og_trainer *t, struct og_err *err)
     const struct og_workload *f = &s->workload;
     struct og_err why = {0};
     int rc;
-    OG_TRY(og__checkpoint_load_rows(s->config.opt.init, s->learner.model, t->learnt, err));
+    OG_TRY(s->config.opt.resume && t->dir.resume ? og__exists(NULL, t->dir.resume, err) : 0);
+    OG_TRY(og__checkpoint_load_rows(s->config.opt.init, s->learner.model, rc > 0 ? NULL : t->learnt,
+                                    err));
     OG_TRY(og__checkpoint_other_classes(s->config.opt.init, og__class_names(f->graph, &f->shape),
                                         &s->config.log, err));
     if (og__checkpoint_columns(s->config.opt.init, f->graph, &s->config.log, &why) < 0)
@@ -300,7 +302,7 @@ static int start_run(struct og_trainer *t, struct og_err *err)
                                 t->ranks->comm->rank, s->budget, err));
     if (s->config.stores_rows)
         OG_TRY(og__learnt_open(&t->learnt, &s->workload, &s->config.opt, s->path.gather,
-                               og__scratch_path(s->learnt), s->budget, err));
+                               t->dir.path, s->budget, err));
     if (s->config.opt.init)
         OG_TRY(load_init(t, err));
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
@@ -361,6 +363,7 @@ static int save_interrupted(struct og_trainer *t, struct og_err *err)
 {
     int rc = 0;
     clear(err);
+    t->ends = true;
     if (t->state.weight > 0)
         OG_TRY(t->shares.transport->sum(&t->shares, true, err));
     OG_TRY(og__run_save(t, err));
@@ -373,6 +376,7 @@ static int save_and_test(struct og_trainer *t, struct og_err *err)
 {
     int rc;
     OG_TRY(take_rest(t, err));
+    t->ends = true;
     OG_TRY(og__run_save(t, err));
     OG_TRY(test_best(t, err));
     OG_TRY(count_rest(t, err));

@@ -17,10 +17,10 @@ const char og__lower_rate[] = "lower --lr, or look for extreme values with `outg
 static void count_written(struct og_trainer *t, const char *path)
 {
     struct stat st;
-    const struct og_io_counts waiting = og__learnt_exported(t->learnt);
-    t->state.counters.prepare_reads += waiting.reads;
-    t->state.counters.prepare_bytes_read += waiting.bytes;
-    t->state.counters.checkpoint_bytes_written += og__learnt_flushed(t->learnt);
+    const struct og_home_io rows = og__learnt_io(t->learnt);
+    t->state.counters.prepare_reads += rows.read.reads;
+    t->state.counters.prepare_bytes_read += rows.read.bytes;
+    t->state.counters.checkpoint_bytes_written += rows.written.bytes;
     if (stat(path, &st) == 0)
         t->state.counters.checkpoint_bytes_written += (uint64_t)st.st_size;
 }
@@ -56,7 +56,12 @@ int og__run_check_params(const struct og_trainer *t, struct og_err *err)
 
 static int write_best(struct og_trainer *t, struct og_err *err)
 {
-    return write_params(t, t->dir.best, t->best, err);
+    int rc;
+    OG_TRY(og__learnt_begin_best(t->learnt, t->dir.best, err));
+    OG_TRY(write_params(t, t->dir.best, t->best, err));
+    OG_TRY(og__learnt_end_best(t->learnt, t->dir.best, err));
+out:
+    return rc;
 }
 
 /* ---- saving ---- */
@@ -88,6 +93,25 @@ static int flush_log(struct og_trainer *t, struct og_err *err)
                : og__fail_errno(err, -errno, NULL, "%s: cannot write", t->dir.metrics);
 }
 
+/* Is the model of now the best epoch's? */
+static bool is_best(const struct og_trainer *t)
+{
+    const uint64_t item = t->state.next_item;
+    return t->state.best_epoch > 0 && t->state.best_epoch == og__run_epoch(t) &&
+           og__schedule_at(&t->whole, item - 1).last_of_epoch;
+}
+
+/* Rows outside of the model are in files of the run at every checkpoint. This one has a copy of
+ * them, so it is written when the run ends; or it is another name of a file that has the same. */
+static int write_last(struct og_trainer *t, struct og_err *err)
+{
+    if (t->learnt && !t->ends)
+        return 0;
+    if (t->learnt && is_best(t) && og__file_link(t->dir.best, t->dir.checkpoint) == 0)
+        return 0;
+    return write_params(t, t->dir.checkpoint, NULL, err);
+}
+
 /* Self-contained first, then the parameters alone: a kill between the two loses nothing. */
 static int write_checkpoint(struct og_trainer *t, struct og_err *err)
 {
@@ -99,7 +123,7 @@ static int write_checkpoint(struct og_trainer *t, struct og_err *err)
     OG_TRY(flush_log(t, err));
     OG_TRY(og__resume_write(t->dir.resume, &t->goes_on, &state, t->best, err));
     count_written(t, t->dir.resume);
-    OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
+    OG_TRY(write_last(t, err));
 out:
     og__ranks_write(t->ranks, false);
     return rc;
@@ -137,10 +161,11 @@ out:
 static int restore_files(struct og_trainer *t, struct og_err *err)
 {
     const struct og_schedule *schedule = &t->whole;
-    int rc;
-    OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
+    int rc = 0;
+    if (!t->learnt)
+        OG_TRY(write_params(t, t->dir.checkpoint, NULL, err));
     if (t->state.best_epoch)
-        OG_TRY(write_best(t, err));
+        OG_TRY(t->learnt ? og__learnt_find_best(t->learnt, t->dir.best, err) : write_best(t, err));
     if (t->state.next_item >= og__schedule_items(schedule))
         return rc;
     struct og_descriptor descriptor = og__schedule_at(schedule, t->state.next_item);

@@ -39,6 +39,7 @@ struct og_trainer {
     int behind_most; /* of those there may be when another one begins */
     bool saves;      /* the round under way ends with a checkpoint */
     bool stopped;    /* by --patience, before the last epoch */
+    bool ends;       /* no more is trained now */
     bool testing;    /* training is over; */
     uint64_t tested; /* mini-batches of the test so far */
     struct og_resumable goes_on;

@@ -19,6 +19,12 @@
 #include "learn/learner.h"
 #include "report/counters.h"
 
+/* Bytes that files of learnable rows take at most: waiting rows in --scratch, and files of the run.
+ * Records of a checkpoint that later ones overwrite come on top. */
+struct og_learnt_disk {
+    uint64_t scratch, run, undo;
+};
+
 struct og_session {
     struct og_config config;
     struct og_workload workload;
@@ -29,7 +35,8 @@ struct og_session {
     struct og_pool *pool;
     struct og_scratch *held_out; /* folder of the graph that is left; NULL: it is the dataset */
     struct og_scratch *learnt;   /* of rows that batches change; NULL: there are none */
-    struct og_offline *offline;  /* pre-sampled batches; NULL = none */
+    struct og_learnt_disk learnt_disk;
+    struct og_offline *offline; /* pre-sampled batches; NULL = none */
     struct og_structure structure;
     struct og_data_path path;
     struct og_learner learner;

@@ -1,5 +1,6 @@
 /* Learnable rows that batches bring and change (gather/written.h). They are a group of rows like
- * features, whose file is in a scratch folder and ends with the session. */
+ * features, whose file is in a scratch folder and ends with the session. Checkpoints have files of
+ * their own (learn/rows_home.h). */
 #include "session/session_parts.h"
 
 #include "base/file.h"
@@ -14,6 +15,7 @@
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What does not go with them. */
@@ -52,27 +54,91 @@ static int check_options(const struct og_config *c, struct og_err *err)
     return 0;
 }
 
+static void add_group(struct og_learnt_disk *d, const struct og_config *c, uint64_t n_rows)
+{
+    const struct og_options *opt = &c->opt;
+    const uint64_t value = (uint64_t)opt->embedding * sizeof(float);
+    const uint64_t row =
+        value + (uint64_t)og__row_state(opt->embedding_optimizer, opt->embedding) * sizeof(float);
+    const bool ahead = opt->policy == OG_POLICY_AUTO || og__policy_looks_ahead(opt->policy);
+    const bool trains = c->want & OG__WANT_TRAINING, evaluates = opt->eval_every > 0;
+    const uint64_t models = /* the last; the best one, a former one, and one being written */
+        (opt->resume ? 2 : 1) + (evaluates ? 3 : 0);
+    d->scratch += n_rows * (ahead ? (row + sizeof(uint32_t)) * 11 / 10 * (evaluates ? 2 : 1) : row);
+    d->run += trains ? n_rows * (row + models * value) : 0;
+    d->undo += trains ? n_rows * (row + sizeof(uint32_t)) : 0;
+}
+
+static bool on_one_disk(const char *a, const char *b)
+{
+    struct stat x;
+    struct stat y;
+    char *one = og__nearest_there(a), *other = og__nearest_there(b);
+    const bool same =
+        one && other && stat(one, &x) == 0 && stat(other, &y) == 0 && x.st_dev == y.st_dev;
+    free(one);
+    free(other);
+    return same;
+}
+
+/* What a resumed run has there already. */
+static uint64_t there_already(const struct og_options *opt, uint32_t n_groups)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; opt->resume && opt->run && k < n_groups; k++) {
+        char name[32];
+        struct stat st;
+        og__home_file(name, (int)k);
+        char *path = og__path_join(opt->run, name);
+        bytes += path && stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
+        free(path);
+    }
+    return bytes;
+}
+
+/* undo: of the records that checkpoints after the first overwrite. */
+static int check_room(const struct og_session *s, const char *folder, uint64_t bytes, uint64_t undo,
+                      struct og_err *err)
+{
+    static const char hint[] = "give --scratch DIR and --run DIR on disks with more room";
+    const uint64_t room = og__disk_free(folder);
+    char need[32], has[32];
+    if (room > 0 && bytes > room)
+        return og__fail(err, -ENOSPC, hint, "--embedding: may write up to %s into %s, which has %s",
+                        og__human_bytes(need, (double)bytes), folder,
+                        og__human_bytes(has, (double)room));
+    if (room > 0 && bytes + undo > room)
+        og__say(&s->config.log, OG__WARN,
+                "--embedding: %s has %s; checkpoints after the first may need %s in all", folder,
+                og__human_bytes(has, (double)room), og__human_bytes(need, (double)(bytes + undo)));
+    return 0;
+}
+
 /* In --scratch, else in the folder that the run's is in. */
-static int make_folder(struct og_session *s, uint64_t bytes, struct og_err *err)
+static int make_folder(struct og_session *s, struct og_err *err)
 {
     const struct og_options *opt = &s->config.opt;
-    char *run = strdup(opt->run ? opt->run : ".");
+    const struct og_learnt_disk *d = &s->learnt_disk;
+    const char *run = opt->run ? opt->run : ".";
+    char *parent = strdup(run);
     const bool trains = s->config.want & OG__WANT_TRAINING;
-    char size[32], allowed[32], *own = NULL;
-    int rc = run ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings");
+    char *own = NULL;
+    int rc = parent ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings");
     OG_TRY(rc);
-    OG_TRY(og__scratch_first(&own, opt, trains ? dirname(run) : NULL, err));
+    OG_TRY(og__scratch_first(&own, opt, trains ? dirname(parent) : NULL, err));
     if (!own)
         OG_TRY(og__fail(err, -ENOENT, "give --scratch DIR", "no folder for learnable embeddings"));
-    const uint64_t room = og__disk_free(own);
-    if (room > 0 && bytes > room && !(s->config.want & OG__WANT_PLAN_ONLY))
-        OG_TRY(og__fail(err, -ENOSPC, "give a --scratch DIR with more room",
-                        "--embedding: may write up to %s into %s, which has %s",
-                        og__human_bytes(size, (double)bytes), own,
-                        og__human_bytes(allowed, (double)room)));
+    const uint64_t there = there_already(opt, s->workload.graph->n_groups);
+    const uint64_t more = d->run > there ? d->run - there : 0;
+    const bool together = on_one_disk(own, run);
+    if (!(s->config.want & OG__WANT_PLAN_ONLY)) {
+        OG_TRY(check_room(s, own, d->scratch + (together ? more : 0), together ? d->undo : 0, err));
+        if (!together)
+            OG_TRY(check_room(s, run, more, d->undo, err));
+    }
     OG_TRY(og__scratch_open(&s->learnt, OG__ONE_PLACE(own), err));
 out:
-    free(run);
+    free(parent);
     free(own);
     return rc;
 }
@@ -157,29 +223,21 @@ int og__session_store_rows(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     const struct og_graph *g = s->workload.graph;
-    uint64_t bytes = 0;
     int rc = 0;
     if (s->config.checkpoint && s->config.opt.embedding > 0)
         return find_rows(s, err);
     if (!s->config.stores_rows)
         return 0;
-    const uint64_t row =
-        (uint64_t)(opt->embedding + og__row_state(opt->embedding_optimizer, opt->embedding)) *
-        sizeof(float);
-    const uint64_t best = /* rows of the best epoch, without state */
-        s->config.want & OG__WANT_TRAINING ? (uint64_t)opt->embedding * sizeof(float) : 0;
-    const bool waits = opt->policy == OG_POLICY_AUTO || og__policy_looks_ahead(opt->policy);
-    const uint64_t waiting = /* in chunks, and copies for an evaluation */
-        waits ? 2 * (row + sizeof(uint32_t)) * 9 / 8 : 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
-        bytes += g->group[k].dim == 0 ? (uint64_t)g->group[k].n_nodes * (row + best + waiting) : 0;
-    s->config.stores_rows = bytes > 0;
-    if (bytes == 0)
+        if (g->group[k].dim == 0)
+            add_group(&s->learnt_disk, &s->config, (uint64_t)g->group[k].n_nodes);
+    s->config.stores_rows = s->learnt_disk.scratch > 0;
+    if (!s->config.stores_rows)
         return 0;
     OG_TRY(check_options(&s->config, err));
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
-    OG_TRY(make_folder(s, bytes, err));
+    OG_TRY(make_folder(s, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim == 0)
             OG_TRY(store_group(s, k, err));

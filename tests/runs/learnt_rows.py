@@ -37,11 +37,12 @@ def tensors(path):
     n = int.from_bytes(data[:8], "little")
     head = json.loads(data[8:8 + n])
     head.pop("__metadata__")
-    return {name: np.frombuffer(data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]], np.float32).reshape(t["shape"]).copy() for name, t in head.items()}
+    dtype = {"F32": np.float32, "I64": np.int64}
+    return {name: np.frombuffer(data[8 + n + t["data_offsets"][0]:8 + n + t["data_offsets"][1]], dtype[t["dtype"]]).reshape(t["shape"]).copy() for name, t in head.items()}
 
 
 def same(one, other):
-    """Losses, the bytes of both models, and the tensors of resume.safetensors, states of rows among them."""
+    """Losses, the bytes of both models, the tensors of resume.safetensors, and rows with their states."""
     said = [json.loads(pathlib.Path(name, "summary.json").read_text()) for name in (one, other)]
     losses = [([(e["loss"], e["valid_acc"]) for e in summary["epochs"]], summary["test_metrics"]) for summary in said]
     assert losses[0] == losses[1], (one, other, losses)
@@ -49,7 +50,8 @@ def same(one, other):
         assert pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes(), (one, other, name)
     a, b = (tensors(pathlib.Path(name, "resume.safetensors")) for name in (one, other))
     assert a.keys() == b.keys() and all(a[k].tobytes() == b[k].tobytes() for k in a), (one, other)
-    assert any(k.startswith(("adam.v.embeddings", "adagrad.embeddings")) for k in a), a.keys()
+    rows = sorted(path.name for path in pathlib.Path(one).glob("embedding_*.npy"))
+    assert rows and all(pathlib.Path(one, name).read_bytes() == pathlib.Path(other, name).read_bytes() for name in rows), (one, other, rows)
 
 
 # ---- PyTorch ----
@@ -311,6 +313,76 @@ def check_resumed():
         assert done.returncode == 0, done.stderr
         same("straight", name)
     print(f"{kills} runs were killed or interrupted, and resumed to the same bytes")
+
+
+def ended(name, at, *words, **more):
+    """A command that is killed at a change of its run's files, or has a full disk then. Returns how many changes there were, if it got through."""
+    told = pathlib.Path("told")
+    told.unlink(missing_ok=True)
+    env = {**os.environ, "LD_PRELOAD": os.environ["OG_ENDS"], "OG_ENDS_IN": f"/{name}/", "OG_ENDS_AT": str(at), "OG_ENDS_TOLD": str(told.absolute()), **more}
+    done = subprocess.run([OUTGROW, *map(str, words), "--quiet"], capture_output=True, text=True, env=env)
+    assert done.returncode in (0, 1, -signal.SIGKILL), (done.returncode, done.stderr)
+    if more and done.returncode:
+        assert done.returncode == 1 and "No space left" in done.stderr, done.stderr
+    return int(told.read_text()) if done.returncode == 0 else 0
+
+
+def check_together():
+    """Files of a run that are of several moments are refused by name. A file of the user stays. Two names of one file where the last epoch is the best."""
+    way = ["--embedding-optimizer", "adagrad", "--policy", "belady", "--cache", "5%"]
+    for turn, epochs in enumerate((1, 2)):
+        made = train("graph", "moments", *way, "--epochs", epochs, *(["--resume"] if turn else []))
+        one = [os.stat(f"moments/{name}").st_ino for name in FILES]
+        assert (one[0] == one[1]) == (made["best_epoch"] == epochs), (one, made["best_epoch"])
+        subprocess.run(["cp", "-r", "moments", f"moment-{epochs}"], check=True)
+    told = json.loads(run("plan", "graph", *TRAIN, *way, "--json"))["embeddings"]
+    files = [os.stat(path).st_size for name in ("embedding_*.npy", "best.*", "checkpoint.*") for path in pathlib.Path("moments").glob(name)]
+    assert sum(files) - 100000 < told["run_bytes"] < 4 * sum(files) and told["undo_bytes"] > 4000 * 32 * 4, (files, told)
+    again = lambda name: refused("train", "graph", *TRAIN, *way, "--epochs", 3, "--run", name, "--resume")
+    subprocess.run(["cp", "moment-1/resume.safetensors", "moments"], check=True)
+    assert "of another checkpoint" in again("moments")
+    for name in "embedding_1.npy", "embedding.undo", "best.safetensors":
+        subprocess.run(["rm", "-rf", "moments"], check=True)
+        subprocess.run(["cp", "-r", "moment-2", "moments"], check=True)
+        os.unlink(f"moments/{name}")
+        assert f"moments/{name}: " in again("moments"), name
+    pathlib.Path("mine").mkdir()
+    pathlib.Path("mine/embedding_1.npy").write_text("mine")
+    assert "exists already" in refused("train", "graph", *TRAIN, *way, "--run", "mine")
+    assert pathlib.Path("mine/embedding_1.npy").read_text() == "mine"
+    first = ["--init", "moment-2/best.safetensors"]
+    train("graph", "from-1", *way, *first, "--epochs", 1)
+    train("graph", "from-1", *way, *first, "--epochs", 2, "--resume")
+    train("graph", "from-2", *way, *first, "--epochs", 2)
+    same("from-1", "from-2")
+
+
+def check_ended():
+    """Kills and full disks at any moment of checkpoints. Files of the run are never half of one and half of another."""
+    if not os.environ.get("OG_ENDS"):
+        return
+    made, ends = random.Random(int(os.environ.get("OG_SEED", 7))), 0
+    for optimizer, policy in ("sparse-adam", "belady"), ("adagrad", "lru"), ("adagrad", "belady"), ("sparse-adam", "lru"):
+        way = ["--embedding-optimizer", optimizer, "--policy", policy, "--cache", "5%", "--batch", 150, "--checkpoint-every", 0, "--epochs", 3, *(["--superbatch", 4] if policy == "belady" else [])]
+        straight = f"unbroken-{optimizer}-{policy}"
+        whole = ["train", "graph", *TRAIN, *way, "--run", straight]
+        changes = ended(straight, 0, *whole)
+        assert changes > 100, changes
+        for turn in range(60 if LONG else 7):
+            name = f"ended-{optimizer}-{policy}-{turn}"
+            full = {"OG_ENDS_FULL": "1"} if turn % 4 == 3 else {}
+            words = ["train", "graph", *TRAIN, *way, "--run", name]
+            at = made.randrange(1, changes + 1)
+            if ended(name, at, *words, **full):
+                assert not full, name
+            ends += 1
+            for _ in range(made.randrange(3)):  # also while it goes back
+                ends += not ended(name, made.randrange(1, 40), *words, "--resume") if pathlib.Path(name).exists() else 0
+            run(*words, *(["--resume"] if pathlib.Path(name).exists() else []))
+            same(straight, name)
+            assert not list(pathlib.Path(name).glob("*.before")) and not list(pathlib.Path(name).glob("*.tmp-*")), name
+            subprocess.run(["rm", "-r", name], check=True)
+    print(f"{ends} runs ended early, and resumed to the same bytes")
 
 
 def check_late():

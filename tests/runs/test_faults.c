@@ -95,7 +95,7 @@ struct call {
     const char *group; /* run by a process of its own under ctest: tests/CMakeLists.txt */
     const char *name;
     int (*fn)(struct og_err *err);
-    const char *options[10]; /* name, value, ... */
+    const char *options[14]; /* name, value, ... */
     /* So many failures, of memory and of reading, for calls that measure for seconds where nothing
      * fails. 0 = all kinds, until the call has no k-th of them. */
     long most;
@@ -346,6 +346,18 @@ static const struct call calls[] = {
      "train typed samples",
      call_train_typed,
      {"samples", typed_packed, "policy", "frequency", "embedding", "3"},
+     0},
+    {"learnt",
+     "train learnt",
+     call_train_typed,
+     {"embedding", "3", "embedding-optimizer", "adagrad", "policy", "belady", "superbatch", "3",
+      "cache", "2", "checkpoint-every", "0"},
+     0},
+    {"learnt",
+     "train learnt read",
+     call_train_typed,
+     {"embedding", "3", "embedding-optimizer", "sparse-adam", "policy", "lru", "cache", "2",
+      "checkpoint-every", "0"},
      0},
     {"packs", "train samples", call_train, {"samples", packed, "policy", "frequency"}, 0},
     {"samplers",
