@@ -1,6 +1,5 @@
 /* `bench sample`: sampled edges per second, each thread on its own batches. */
 #include "bench/bench.h"
-#include "options/options.h"
 #include "report/json.h"
 #include "session/session.h"
 

@@ -1,6 +1,5 @@
 #include "budget/exec_plan.h"
 
-#include "options/fields.h"
 #include "plan/policy.h"
 
 bool og__samples_ahead(const struct og_exec_plan *exec)

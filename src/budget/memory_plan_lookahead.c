@@ -4,7 +4,6 @@
  *   k batches ──> their distinct nodes ──> in memory: trace, tables, packing ──┐
  *                 as profiling showed  └─> on disk: ids, blocks, misses ───────┴──> the largest k
  *                                                                                   that fits */
-#include "budget/device_plan.h"
 #include "budget/memory_plan_parts.h"
 
 #include "gather/gather.h"

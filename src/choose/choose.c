@@ -8,7 +8,6 @@
  *   choosing   the first, and the report on the others */
 #include "choose/choose.h"
 
-#include "budget/device_plan.h"
 #include "budget/slots.h"
 #include "choose/exec_plans.h"
 #include "choose/hotness.h"
@@ -17,7 +16,6 @@
 #include "choose/trial.h"
 #include "gather/gather.h"
 #include "options/options.h"
-#include "sample/trace_files.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 #include "choose/exec_plans.h"
 
-#include "options/options.h"
-
 /* Does --policy auto compare it, with each batch straight from the feature file? */
 static bool reads_straight(int policy)
 {

@@ -4,7 +4,6 @@
 #include "dataset/features.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the disk ---- */

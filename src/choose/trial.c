@@ -1,7 +1,6 @@
 #include "choose/trial.h"
 
 #include "budget/device_plan.h"
-#include "options/options.h"
 #include "sample/trace_files.h"
 
 bool og__structure_may_move(const struct og_choice_inputs *in)

@@ -1,6 +1,5 @@
 #include "cli.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 /* Detects the format by default. */

@@ -1,6 +1,5 @@
 #include "cli.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 

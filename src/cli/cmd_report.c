@@ -3,7 +3,6 @@
 #include "figure.h"
 #include "report.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

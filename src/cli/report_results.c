@@ -3,7 +3,6 @@
 #include "report.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LONGEST_FOLDER = 60 };

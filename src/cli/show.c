@@ -2,7 +2,6 @@
  * (docs/reference/json.md), so new keys are shown with their unit. */
 #include "cli.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
 
 #include "dataset/convert.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { PIECE = 2048, MOST_CLASSES = INT32_MAX / 8 };

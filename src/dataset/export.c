@@ -15,7 +15,6 @@
 #include "base/option_rows.h"
 #include "base/sized.h"
 #include "dataset/convert.h"
-#include "dataset/edge_labels.h"
 #include "dataset/edge_walk.h"
 #include "dataset/meta.h"
 #include "dataset/node_names.h"

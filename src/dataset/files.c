@@ -1,6 +1,5 @@
 #include "dataset/files.h"
 
-#include "base/file.h"
 #include "dataset/graph.h"
 
 #include <dirent.h>

@@ -1,14 +1,12 @@
 /* Opens a graph: reads meta.json and every array's header, and checks them against each other.
  * Loading checks split and label ids; topology.c checks the lists. */
 #include "base/descriptors.h"
-#include "base/file.h"
 #include "dataset/files.h"
 #include "dataset/graph_parts.h"
 #include "dataset/identity.h"
 #include "dataset/schema.h"
 
 #include <libgen.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

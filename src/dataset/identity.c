@@ -1,6 +1,5 @@
 #include "dataset/identity.h"
 
-#include "base/file.h"
 #include "base/hex.h"
 
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* og_info: what a dataset is, and what of it fits in which memory. */
 #include "base/hex.h"
 #include "dataset/files.h"
-#include "dataset/identity.h"
 #include "dataset/node_names.h"
 #include "dataset/relation.h"
 #include "dataset/schema.h"

@@ -2,7 +2,6 @@
  * order, so the same word may have another number in a dataset that was imported later. */
 #include "base/json.h"
 #include "dataset/graph.h"
-#include "dataset/names.h"
 
 #include <stdlib.h>
 #include <string.h>

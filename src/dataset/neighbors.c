@@ -2,7 +2,6 @@
 
 #include "dataset/stream.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { RADIX_BITS = 16, RADIX = 1 << RADIX_BITS };

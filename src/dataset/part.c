@@ -10,7 +10,6 @@
 #include "base/file.h"
 #include "base/hex.h"
 #include "base/sized.h"
-#include "dataset/edge_labels.h"
 #include "dataset/identity.h"
 #include "dataset/writer.h"
 

@@ -6,7 +6,6 @@
 #include "dataset/stream.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 enum { BLOCK = 4096 };

@@ -6,7 +6,6 @@
 #include "base/sort.h"
 #include "dataset/stream.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 static const char part[] = "seeds";

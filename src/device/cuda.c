@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 
 #define PLUGIN "liboutgrow_cuda.so"
 #define HINT   "train with --device cpu, or see docs/guides/gpu.md for what CUDA needs"

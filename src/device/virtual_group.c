@@ -7,7 +7,6 @@
 #include "base/base.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>

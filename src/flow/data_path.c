@@ -1,7 +1,6 @@
 #include "flow/data_path.h"
 
 #include "base/scratch.h"
-#include "dataset/features.h"
 #include "flow/exchange.h"
 
 #include <stdlib.h>

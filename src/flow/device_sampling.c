@@ -1,6 +1,5 @@
 #include "flow/device_sampling.h"
 
-#include "options/devices.h"
 #include "options/options.h"
 
 int og__device_sampling_check(const struct og_config *config, struct og_err *err)

@@ -2,8 +2,6 @@
 #include "flow/exchange_parts.h"
 #include "flow/places.h"
 
-#include "report/json.h"
-
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "flow/structure.h"
 
 #include "base/descriptors.h"
-#include "base/file.h"
 #include "base/persistent_cache.h"
 #include "base/scratch.h"
 #include "dataset/on_disk.h"

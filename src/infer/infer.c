@@ -2,8 +2,6 @@
 
 #include "dataset/stream.h"
 
-#include <stdlib.h>
-
 #define LISTS "inference lists"
 
 /* ==== the survey ==== */

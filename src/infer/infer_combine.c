@@ -7,12 +7,10 @@
 #include "infer/infer_passes.h"
 
 #include "base/bits.h"
-#include "base/file.h"
 #include "dataset/relation.h"
 #include "dataset/stream.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LISTS "inference lists"

@@ -1,8 +1,6 @@
 /* predict, and eval with all neighbours. */
 #include "base/bits.h"
 #include "base/sort.h"
-#include "budget/memory_plan.h"
-#include "dataset/features.h"
 #include "infer/infer.h"
 #include "infer/whole_graph.h"
 #include "learn/checkpoint.h"

@@ -7,7 +7,6 @@
 #include "dataset/identity.h"
 #include "options/options.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 char *og__infer_numbers(struct og_inference *f, struct og_err *err)

@@ -4,7 +4,6 @@
 #include "budget/config.h"
 #include "dataset/convert.h"
 #include "dataset/features.h"
-#include "learn/checkpoint.h"
 
 #include <float.h>
 #include <math.h>

@@ -3,7 +3,6 @@
 #include "base/sized.h"
 #include "base/temporary.h"
 #include "infer/hop_rows.h"
-#include "infer/infer_passes.h"
 #include "session/option_effects.h"
 
 #include <stdio.h>

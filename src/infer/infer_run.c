@@ -5,8 +5,6 @@
 #include "options/devices.h"
 #include "options/options.h"
 
-#include <stdlib.h>
-
 /* ==== opening and closing ==== */
 
 void og__infer_begins(struct og_inference *f)

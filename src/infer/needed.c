@@ -8,7 +8,6 @@
 #include "dataset/stream.h"
 #include "infer/infer_passes.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

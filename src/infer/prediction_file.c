@@ -1,7 +1,6 @@
 #include "infer/prediction_file.h"
 
 #include "base/plain.h"
-#include "base/sized.h"
 #include "dataset/convert.h"
 #include "dataset/node_names.h"
 #include "dataset/writer.h"

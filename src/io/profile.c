@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "io/io.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 #include "learn/checkpoint_parts.h"
 
 #include "base/file.h"
-#include "budget/workload.h"
 #include "dataset/identity.h"
 #include "options/options.h"
 

@@ -1,7 +1,6 @@
 #include "learn/scores.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char part[] = "labels";

@@ -1,7 +1,6 @@
 #include "learn/train_state.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The numbers of og_metrics, in one order for writing and reading. Later versions append. */

@@ -4,7 +4,6 @@
 
 #include "loader/loader_text.h"
 #include "lookahead/lookahead.h"
-#include "report/json.h"
 
 /* ---- one batch ---- */
 

@@ -4,7 +4,6 @@
 #include "lookahead/lookahead_parts.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 _Static_assert(sizeof(struct og_sampled_lookahead) == OG__SAMPLED_LOOKAHEAD_BYTES,
                "as it is planned");

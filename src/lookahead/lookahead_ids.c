@@ -2,10 +2,7 @@
  * all the same: to predict what a run will read, or to pack offline what a draw's batches miss. */
 #include "dataset/writer.h"
 #include "lookahead/lookahead_parts.h"
-#include "lookahead/segmented.h"
 #include "plan/count.h"
-
-#include <stdlib.h>
 
 /* ---- ids alone ---- */
 

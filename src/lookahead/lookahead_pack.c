@@ -1,11 +1,9 @@
 #include "base/scratch.h"
-#include "choose/profiling.h"
 #include "lookahead/lookahead_parts.h"
 #include "lookahead/segmented.h"
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 /* The run continues without packs of --samples, and reports why. */

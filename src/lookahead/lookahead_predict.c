@@ -1,10 +1,7 @@
 /* Predicts what an epoch will read, by the plans of the first superbatch. */
 #include "choose/predict.h"
 #include "lookahead/lookahead_parts.h"
-#include "lookahead/segmented.h"
 #include "plan/count.h"
-
-#include <stdlib.h>
 
 /* The first superbatch predicts what an epoch will read: its last epoch is the steadiest. */
 bool og__lookahead_predicts(const struct og_lookahead *a, uint32_t b)

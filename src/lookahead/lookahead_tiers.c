@@ -3,7 +3,6 @@
 #include "flow/filling.h"
 #include "flow/tiers_spill.h"
 #include "lookahead/lookahead_parts.h"
-#include "plan/count.h"
 #include "plan/simulate.h"
 
 #include <stdlib.h>

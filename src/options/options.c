@@ -10,7 +10,6 @@
 
 #include "nn/nn.h"
 #include "nn/rates.h"
-#include "options/devices.h"
 #include "plan/policy.h"
 #include "sample/sample.h"
 

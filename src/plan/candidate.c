@@ -8,7 +8,6 @@
  *                            └──> raw                                     └──> segmented */
 #include "plan/candidate_parts.h"
 
-#include "plan/lanes.h"
 #include "plan/policy_ops.h"
 #include "plan/segments.h"
 

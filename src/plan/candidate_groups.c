@@ -1,7 +1,6 @@
 /* Candidates with several row sizes. Each size is counted alone, since its rows have slots of their
  * own; then reads and writes are added up. */
 #include "plan/candidate_parts.h"
-#include "plan/lanes.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 #include "plan/writes.h"
 
 #include "base/sort.h"
-#include "io/write_behind.h"
 
 #include <stdlib.h>
 #include <string.h>

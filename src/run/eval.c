@@ -14,7 +14,6 @@
 #include "session/session_of_checkpoint.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct evaluation {

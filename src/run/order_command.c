@@ -1,5 +1,4 @@
 /* og_order: an order of the training nodes, in a file. */
-#include "base/file.h"
 #include "base/option_rows.h"
 #include "dataset/seed_order.h"
 #include "report/json.h"

@@ -11,7 +11,6 @@
 #include "choose/hotness.h"
 #include "comm/comm.h"
 #include "flow/pipeline.h"
-#include "gather/gather.h"
 #include "lookahead/lookahead.h"
 #include "plan/partitioned.h"
 

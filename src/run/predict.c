@@ -4,7 +4,6 @@
  * all types. */
 #include "base/sized.h"
 #include "dataset/graph.h"
-#include "dataset/writer.h"
 #include "flow/count_work.h"
 #include "infer/output_file.h"
 #include "infer/prediction_file.h"

@@ -2,7 +2,6 @@
  * unless --fanout is given. */
 #include "run/predict_edges.h"
 
-#include "base/sized.h"
 #include "flow/count_work.h"
 #include "infer/output_file.h"
 #include "infer/prediction_file.h"

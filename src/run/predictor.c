@@ -14,10 +14,8 @@
 #include "flow/places.h"
 #include "flow/structure.h"
 #include "learn/checkpoint.h"
-#include "nn/relational.h"
 #include "nn/tasks.h"
 #include "options/options.h"
-#include "report/json.h"
 #include "session/session_of_checkpoint.h"
 
 #include <stdlib.h>

@@ -7,7 +7,6 @@
 #include "nn/relational.h"
 #include "nn/tasks.h"
 #include "options/fanouts.h"
-#include "options/options.h"
 #include "report/json.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "run/ranks.h"
 
-#include "base/file.h"
 #include "base/limits.h"
 
 #include <outgrow/outgrow.h>

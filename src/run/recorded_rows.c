@@ -3,7 +3,6 @@
 #include "base/json.h"
 #include "dataset/writer.h"
 #include "gather/rows.h"
-#include "sample/trace.h"
 
 #include <stdio.h>
 #include <stdlib.h>

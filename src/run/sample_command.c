@@ -6,7 +6,6 @@
 #include "dataset/identity.h"
 #include "dataset/schema.h"
 #include "dataset/stream.h"
-#include "dataset/writer.h"
 #include "flow/count_work.h"
 #include "flow/places.h"
 #include "learn/targets.h"

@@ -8,7 +8,6 @@
 #include "base/sized.h"
 #include "budget/slots.h"
 #include "choose/hotness.h"
-#include "learn/trainers.h"
 #include "options/options.h"
 #include "report/json.h"
 #include "run/simulate_pairs.h"

@@ -2,8 +2,6 @@
 
 #include "base/json.h"
 #include "budget/slots.h"
-#include "learn/trainers.h"
-#include "options/options.h"
 #include "run/simulator_groups.h"
 
 #include <string.h>

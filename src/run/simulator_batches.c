@@ -1,8 +1,6 @@
 /* The batches that are simulated over: of a dataset, or of a trace. */
 #include "run/simulator_groups.h"
 
-#include "base/file.h"
-#include "choose/predict.h"
 #include "flow/pipeline.h"
 #include "options/options.h"
 

@@ -1,12 +1,10 @@
 /* Packs of samples: a packed file a draw, or one for each type of nodes that has features. */
 #include "base/file.h"
-#include "base/shared_memory.h"
 #include "dataset/features.h"
 #include "flow/packs.h"
 #include "gather/pack.h"
 #include "run/verifier.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,10 +9,8 @@
 #include "base/sized.h"
 #include "budget/config.h"
 #include "dataset/identity.h"
-#include "flow/offline.h"
 #include "run/verifier.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -24,9 +24,7 @@
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
 
-#include "dataset/alias.h"
 #include "dataset/on_disk.h"
-#include "sample/lists.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "sample/pairs.h"
 
 #include "base/random.h"
-#include "dataset/meta.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 #include "sample/spilled.h"
 
-#include "base/file.h"
 #include "base/temporary.h"
 
 #include <inttypes.h>

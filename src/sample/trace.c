@@ -1,6 +1,5 @@
 #include "sample/trace.h"
 
-#include "base/hex.h"
 #include "dataset/writer.h"
 #include "sample/trace_files.h"
 

@@ -3,7 +3,6 @@
 #include "base/file.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 

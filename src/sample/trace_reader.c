@@ -1,5 +1,4 @@
 /* Reading a trace folder: from outside, so every count is measured before it is used. */
-#include "base/file.h"
 #include "sample/trace.h"
 #include "sample/trace_files.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/id_table.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char part[] = "sampler";

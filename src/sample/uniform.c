@@ -9,7 +9,6 @@
  * Without the three prefetches a sampled edge costs 1.4 times as much (4 M nodes, 64 M edges). The
  * steps after drawing are in hop.c and serve every kind. On disk, all nodes of the hop draw, and
  * then the neighbours are read at once. */
-#include "dataset/on_disk.h"
 #include "sample/from_disk.h"
 #include "sample/kinds.h"
 

@@ -3,13 +3,11 @@
 #include "dataset/convert.h"
 #include "learn/targets.h"
 #include "nn/tasks.h"
-#include "options/options.h"
 #include "session/session_parts.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

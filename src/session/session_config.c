@@ -1,7 +1,6 @@
 /* Configuring a session: from the options and what it is opened for, values alone. */
 #include "session/session_parts.h"
 
-#include "base/scratch.h"
 #include "flow/packs.h"
 #include "options/devices.h"
 #include "options/options.h"

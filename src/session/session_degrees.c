@@ -2,7 +2,6 @@
  * out-degrees are counted once, in a pass over each relation's lists, in memory or on disk. They
  * stay where the topology gives way to rows. Where convolutions use weights of edges, also what
  * these come to at each node (dataset/weight_sums.h), in homogeneous graphs as well. */
-#include "dataset/on_disk.h"
 #include "session/session_parts.h"
 
 static const char part[] = "degrees";

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
-#include "learn/checkpoint.h"
 #include "nn/nn.h"
 #include "nn/row_optimizers.h"
 #include "options/options.h"

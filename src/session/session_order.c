@@ -4,7 +4,6 @@
 
 #include "dataset/hops.h"
 #include "dataset/seed_order.h"
-#include "options/options.h"
 
 #include <string.h>
 #include <xxhash.h>

@@ -4,8 +4,6 @@
 #include "session/session_parts.h"
 
 #include "choose/exec_plans.h"
-#include "dataset/on_disk.h"
-#include "options/options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

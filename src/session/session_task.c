@@ -1,5 +1,4 @@
 /* What a session learns from: splits, labels or edges, and what the task makes of them. */
-#include "base/file.h"
 #include "dataset/edge_labels.h"
 #include "dataset/edge_split.h"
 #include "dataset/edge_walk.h"

@@ -3,8 +3,6 @@
 #include "dataset/typed_edges.h"
 #include "nn/tasks.h"
 #include "options/fanouts.h"
-#include "options/options.h"
-#include "sample/sample.h"
 #include "session/session_parts.h"
 
 #include <stdlib.h>

@@ -11,7 +11,6 @@
 #include "dataset/generate/maker.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Distance of the class means from the origin, in standard deviations of the noise. Features alone

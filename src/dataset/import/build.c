@@ -1,7 +1,6 @@
 /* The dataset being made: the keys of its meta.json, its arrays, and how many nodes they are of. */
 #include "dataset/import/import.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- meta.json ---- */

@@ -2,7 +2,6 @@
 #include "dataset/import/random_split.h"
 
 #include "dataset/convert.h"
-#include "dataset/edge_labels.h"
 
 #include <math.h>
 #include <string.h>

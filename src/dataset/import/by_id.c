@@ -12,7 +12,6 @@
 #include "dataset/import/moments.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <math.h>

@@ -18,7 +18,6 @@
 #include "base/temporary.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

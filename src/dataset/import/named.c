@@ -1,8 +1,6 @@
 /* Ids that are words -> nodes in the order of their bytes, and node_names.npy. */
 #include "dataset/import/by_id.h"
 
-#include <stdlib.h>
-
 /* The name of the only type's file, as og__node_names_prefix has it. */
 static const char *prefix_of(const struct og_importer *imp)
 {

@@ -8,7 +8,6 @@
 #include "dataset/import/by_id.h"
 #include "dataset/import/moments.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- files with two names: ours, and PyTorch Geometric's ---- */

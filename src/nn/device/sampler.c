@@ -1,6 +1,5 @@
 #include "nn/device/sampler.h"
 
-#include "dataset/on_disk.h"
 #include "nn/device/backend.h"
 #include "sample/hop.h"
 
