@@ -123,7 +123,6 @@ int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
                     const struct og_options *opt, struct og_gather *gather, const char *scratch,
                     struct og_budget *b, struct og_err *err)
 {
-    int rc = 0;
     *out = NULL;
     if (og__learnt_bytes(f) == 0)
         return 0;
@@ -133,7 +132,7 @@ int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
     *l = (struct og_learnt){.f = f, .opt = opt, .gather = gather, .budget = b};
     l->room_bytes = room_bytes(f);
     l->room = og__alloc(b, l->room_bytes, MODEL, err);
-    OG_TRY(l->room ? 0 : -ENOMEM);
+    OG_DO(l->room ? 0 : -ENOMEM);
     for (uint32_t k = 0; k < f->graph->n_groups; k++) {
         const struct og_group *group = &f->graph->group[k];
         if (group->state == 0)
@@ -146,11 +145,10 @@ int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
                             .record = group->dim,
                             .best = -1};
         name_parts(l, t);
-        OG_TRY(open_best(l, t, scratch, err));
-        OG_TRY(reserve(l, t, (uint32_t)rows_of_batch(f, k), err));
+        OG_DO(open_best(l, t, scratch, err));
+        OG_DO(reserve(l, t, (uint32_t)rows_of_batch(f, k), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__learnt_close(struct og_learnt *l)
@@ -203,20 +201,18 @@ int og__learnt_take(struct og_learnt *l, struct og_model *m, const struct og_row
                     const struct og_places_view *places, double *square, struct og_err *err)
 {
     const bool shown = places && places->shown;
-    int rc = 0;
     l->rows = shown ? places->own : rows;
     for (uint32_t i = 0; i < l->n_tables; i++) {
         struct table *t = &l->table[i];
-        OG_TRY(reserve(l, t, rows[t->group].n, err));
-        OG_TRY(og__model_row_gradient(m, t->group, shown ? t->placed : t->gradient, &t->n, err));
+        OG_DO(reserve(l, t, rows[t->group].n, err));
+        OG_DO(og__model_row_gradient(m, t->group, shown ? t->placed : t->gradient, &t->n, err));
         if (shown && t->n > 0) {
             og__places_sum(places, l->f->row_graph, t->group, t->dim, t->placed, t->gradient);
             t->n = l->rows[t->group].n;
         }
         *square += sum_of_squares(t->gradient, (size_t)t->n * (size_t)t->dim);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static bool all_finite(const float *x, int n)
@@ -251,14 +247,12 @@ int og__learnt_update(struct og_learnt *l, const struct og_pace *pace, double sc
 {
     const struct og_options *opt = l->opt;
     struct og_pace own = *pace;
-    int rc = 0;
     if (opt->embedding_lr > 0)
         own.lr = opt->lr > 0 ? opt->embedding_lr * (pace->lr / opt->lr) : opt->embedding_lr;
     const struct og_row_step how = og__row_step(opt->embedding_optimizer, &own, scale, step);
     for (uint32_t i = 0; i < l->n_tables; i++)
-        OG_TRY(update_table(l, &l->table[i], &how, err));
-out:
-    return rc;
+        OG_DO(update_table(l, &l->table[i], &how, err));
+    return 0;
 }
 
 /* ---- all rows, piece by piece ---- */
@@ -433,16 +427,14 @@ static int load_part(const struct og_tensors_file *f, const struct og_tensor *t,
     float row[4096];
     const size_t width = (size_t)p->n, record = (size_t)p->table->record;
     const size_t end = (size_t)(first + n) * width;
-    int rc = 0;
     for (size_t i = (size_t)first * width, k; i < end; i += k) {
         k = OG_MIN(end - i, OG_COUNT(row));
-        OG_TRY(og__tensors_load(f, t, i * sizeof(float), k * sizeof(float), row, err));
+        OG_DO(og__tensors_load(f, t, i * sizeof(float), k * sizeof(float), row, err));
         for (size_t j = 0; j < k; j++)
             records[((i + j) / width - (size_t)first) * record + (size_t)p->first +
                     (i + j) % width] = row[j];
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int restore_table(struct og_learnt *l, struct table *t, const struct og_tensors_file *f,
@@ -469,15 +461,13 @@ static int restore_best(struct og_learnt *l, struct table *t, const struct og_te
 {
     const struct og_tensor *tensor;
     const size_t row = (size_t)t->dim * sizeof(float);
-    int rc;
-    OG_TRY(find(f, &t->part[PARTS - 1], "best.", &tensor, err));
+    OG_DO(find(f, &t->part[PARTS - 1], "best.", &tensor, err));
     for (int64_t first = 0, n; first < t->n_rows; first += n) {
         n = piece_of(t, first, t->dim);
-        OG_TRY(og__tensors_load(f, tensor, (size_t)first * row, (size_t)n * row, l->room, err));
-        OG_TRY(og__write_all(t->best, l->room, (size_t)n * row, best_at(t, first), l->path, err));
+        OG_DO(og__tensors_load(f, tensor, (size_t)first * row, (size_t)n * row, l->room, err));
+        OG_DO(og__write_all(t->best, l->room, (size_t)n * row, best_at(t, first), l->path, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__learnt_restore(struct og_learnt *l, const struct og_tensors_file *f, bool states, bool best,
