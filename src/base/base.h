@@ -58,9 +58,17 @@ static inline int og__negative(int code)
 #define og__fail_errno(...) og__negative(og__fail_errno(__VA_ARGS__))
 #endif
 
-/* The standard error path: on a failure, sets rc and jumps to `out`. The function declares an int
- * `rc`, releases its resources at `out` and returns rc. Before it holds any resource, a check just
- * returns. Success may be more than 0. */
+/* The standard error paths. Success may be more than 0.
+ *
+ * OG_DO returns a failure: in functions that hold no resource. */
+#define OG_DO(expr)                  \
+    do {                             \
+        const int og__rc = (expr);   \
+        if (OG_UNLIKELY(og__rc < 0)) \
+            return og__rc;           \
+    } while (0)
+/* OG_TRY jumps to `out` on a failure. The function declares an int `rc`, releases its resources at
+ * `out` and returns rc. */
 #define OG_TRY(expr)             \
     do {                         \
         rc = (expr);             \

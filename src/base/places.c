@@ -200,15 +200,13 @@ static int look_at(const char *path, const char *option, struct way_to *out, str
 int og__places_check(struct og_places p, const char *option, struct og_err *err)
 {
     struct way_to way[OG_MOST_PLACES];
-    int rc = 0;
     for (uint32_t i = 0; i < p.n; i++) {
-        OG_TRY(look_at(p.path[i], option, &way[i], err));
+        OG_DO(look_at(p.path[i], option, &way[i], err));
         for (uint32_t k = 0; k < i; k++)
             if (same_folder(&way[k], &way[i]))
-                OG_TRY(refuse_twice(option, p.path[k], p.path[i], err));
+                OG_DO(refuse_twice(option, p.path[k], p.path[i], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__scratch_check(const char *where, struct og_err *err)

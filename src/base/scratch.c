@@ -219,12 +219,10 @@ static int make_both(struct place *s, struct og_err *err)
 static int open_place(struct place *s, const char *under, struct og_err *err)
 {
     *s = (struct place){.under = strdup(under), .under_fd = -1, .fd = -1, .lock_fd = -1};
-    int rc;
-    OG_TRY(s->under ? make_both(s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", under));
+    OG_DO(s->under ? make_both(s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", under));
     if (!(s->path = og__path_join(s->under, s->name)))
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", under));
-out:
-    return rc;
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", under);
+    return 0;
 }
 
 static void close_place(struct place *s)

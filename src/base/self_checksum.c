@@ -65,14 +65,12 @@ static int hash_after_head(const struct sealed *f, XXH3_state_t *state, struct o
 {
     enum { PIECE = 64 * 1024 };
     char piece[PIECE];
-    int rc = 0;
     for (uint64_t at = f->len; at < f->size; at += PIECE) {
         const size_t n = (size_t)OG_MIN(f->size - at, (uint64_t)PIECE);
-        OG_TRY(og__read_all(f->fd, piece, n, (off_t)at, f->name, err));
+        OG_DO(og__read_all(f->fd, piece, n, (off_t)at, f->name, err));
         XXH3_64bits_update(state, piece, n);
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Computes the right digits for the head. */

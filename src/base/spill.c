@@ -115,32 +115,28 @@ static size_t in_memory(const struct og_spill *s, uint64_t at, size_t bytes)
 static int write_file(struct og_spill *s, const char *data, size_t bytes, uint64_t at,
                       struct og_err *err)
 {
-    int rc = 0;
     while (bytes > 0) {
         const struct piece p = first_piece(s, at, bytes);
-        OG_TRY(og__write_all(s->fd[p.part], data, p.bytes, p.at, s->path.path[p.part], err));
+        OG_DO(og__write_all(s->fd[p.part], data, p.bytes, p.at, s->path.path[p.part], err));
         data += p.bytes;
         at += p.bytes;
         bytes -= p.bytes;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__spill_append(struct og_spill *s, const void *data, size_t bytes, struct og_err *err)
 {
     size_t front = in_memory(s, s->end, bytes);
     size_t rest = bytes - front;
-    int rc;
-    OG_TRY(rest > 0 && !s->scratch ? open_file(s, err) : 0);
-    OG_TRY(write_file(s, (const char *)data + front, rest, s->end + front - s->opt.memory, err));
+    OG_DO(rest > 0 && !s->scratch ? open_file(s, err) : 0);
+    OG_DO(write_file(s, (const char *)data + front, rest, s->end + front - s->opt.memory, err));
     if (front > 0)
         memcpy(s->memory + s->end, data, front);
     s->end += bytes;
     s->written += rest;
     return 0;
-out:
-    return rc;
+    return 0;
 }
 
 static void advise(const struct og_spill *s, uint64_t at, size_t bytes, int advice)
@@ -156,17 +152,15 @@ static void advise(const struct og_spill *s, uint64_t at, size_t bytes, int advi
 static int read_file(const struct og_spill *s, char *out, size_t bytes, uint64_t at,
                      struct og_err *err)
 {
-    int rc = 0;
     if (bytes > first_piece(s, at, bytes).bytes)
         advise(s, at, bytes, POSIX_FADV_WILLNEED);
     for (size_t done = 0; done < bytes;) {
         const struct piece p = first_piece(s, at + done, bytes - done);
-        OG_TRY(og__read_all(s->fd[p.part], out + done, p.bytes, p.at, s->path.path[p.part], err));
+        OG_DO(og__read_all(s->fd[p.part], out + done, p.bytes, p.at, s->path.path[p.part], err));
         done += p.bytes;
     }
     advise(s, at, bytes, POSIX_FADV_DONTNEED);
-out:
-    return rc;
+    return 0;
 }
 
 int og__spill_read(struct og_spill *s, uint64_t at, void *out, size_t bytes, uint64_t *read,
@@ -181,9 +175,7 @@ int og__spill_read(struct og_spill *s, uint64_t at, void *out, size_t bytes, uin
         memcpy(out, s->memory + at, front);
     if (rest == 0)
         return 0;
-    int rc = read_file(s, (char *)out + front, rest, at + front - s->opt.memory, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_file(s, (char *)out + front, rest, at + front - s->opt.memory, err));
     *read += rest;
     return 0;
 }

@@ -356,9 +356,7 @@ static json_t *fits_json(const char *dataset, const char *task, double least, do
 static int plan_first(const char *dataset, const char **task, json_t **plan, struct og_err *err)
 {
     struct og_graph *ds;
-    int rc = og__graph_open(dataset, &ds, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__graph_open(dataset, &ds, err));
     *task = ds->labels.fd >= 0 ? "node" : "link";
     og__graph_close(ds);
     return plan_with(dataset, *task, 0, plan, err);

@@ -75,19 +75,17 @@ static int rate_of(struct rates *r, const struct og_bench_product *p, int thread
             return 0;
         }
     }
-    int rc = 0;
     *rate = 0;
     for (int i = 0; i < 3; i++) { /* the best of three, because load from others only adds time */
         double once = 0;
-        OG_TRY(og__bench_onednn(p, threads, &once, err));
+        OG_DO(og__bench_onednn(p, threads, &once, err));
         *rate = OG_MAX(*rate, once);
     }
     if (r->n < OG_COUNT(r->known)) {
         r->known[r->n].product = *p;
         r->known[r->n++].rate = *rate;
     }
-out:
-    return rc;
+    return 0;
 }
 
 struct floor {
@@ -105,12 +103,10 @@ static int add_product(struct floor *f, bool over_rows, uint32_t rows, int k, in
     p.rows = (uint32_t)OG_MIN((uint64_t)rows, MOST_FLOATS / (uint64_t)OG_MAX(k, n));
     if (times == 0 || rows == 0)
         return 0;
-    int rc;
-    OG_TRY(rate_of(&f->rates, &p, og__pool_threads(f->pool), &rate, err));
+    OG_DO(rate_of(&f->rates, &p, og__pool_threads(f->pool), &rate, err));
     f->out->flops += flops;
     f->out->product_seconds += flops / rate;
-out:
-    return rc;
+    return 0;
 }
 
 /* Adds a matrix's products: forward, its gradient and, unless it is the first layer, its input's.
@@ -118,12 +114,9 @@ out:
 static int add_matrix(struct floor *f, uint32_t rows, int in, int out, bool back,
                       struct og_err *err)
 {
-    int rc = 0;
-    OG_TRY(add_product(f, false, rows, in, out, 1, err));
-    OG_TRY(add_product(f, true, rows, out, in, 1, err));
-    OG_TRY(add_product(f, false, rows, out, in, back ? 1 : 0, err));
-out:
-    return rc;
+    OG_DO(add_product(f, false, rows, in, out, 1, err));
+    OG_DO(add_product(f, true, rows, out, in, 1, err));
+    return add_product(f, false, rows, out, in, back ? 1 : 0, err);
 }
 
 /* Whether rows are multiplied before aggregation. */
@@ -137,19 +130,17 @@ static bool multiplies_sources(const struct og_model_config *c, int l, const str
 static int layer_products(struct floor *f, const struct og_model_config *c, int l,
                           const struct og_block *b, struct og_err *err)
 {
-    int rc = 0;
     int in = og__layer_in(c, l), mid = og__layer_mid(c, l), out = og__layer_out(c, l);
     bool second = og__pools(c) || og__conv_of(c)->perceptron; /* mid -> out */
     uint32_t neighbour_rows = multiplies_sources(c, l, b) ? b->n_src : b->n_dst;
-    OG_TRY(add_matrix(f, neighbour_rows, in, mid, l > 0, err));
+    OG_DO(add_matrix(f, neighbour_rows, in, mid, l > 0, err));
     if (second)
-        OG_TRY(add_matrix(f, b->n_dst, mid, out, true, err));
+        OG_DO(add_matrix(f, b->n_dst, mid, out, true, err));
     if (og__has_self(c))
-        OG_TRY(add_matrix(f, b->n_dst, in, og__conv_of(c)->attends ? mid : out, l > 0, err));
+        OG_DO(add_matrix(f, b->n_dst, in, og__conv_of(c)->attends ? mid : out, l > 0, err));
     if (c->residual && in != out)
-        OG_TRY(add_matrix(f, b->n_dst, in, out, l > 0, err));
-out:
-    return rc;
+        OG_DO(add_matrix(f, b->n_dst, in, out, l > 0, err));
+    return 0;
 }
 
 /* ==== bytes ==== */
@@ -185,20 +176,18 @@ int og__model_floor(const struct og_model_config *config, const struct og_batch_
                     enum og_dtype dtype, struct og_pool *pool, struct og_floor *out,
                     struct og_err *err)
 {
-    int rc = 0;
     struct floor f = {.out = out, .pool = pool};
     *out = (struct og_floor){0};
-    OG_TRY(measure_bandwidth(pool, &out->bytes_per_second, err));
+    OG_DO(measure_bandwidth(pool, &out->bytes_per_second, err));
     for (int l = 0; l < config->layers; l++) {
         uint32_t h = (uint32_t)(config->layers - 1 - l);
         struct og_block b = {.n_dst = (uint32_t)shape->hop[h].n_dst,
                              .n_src = (uint32_t)shape->hop[h].n_src,
                              .n_edges = shape->hop[h].n_edges};
-        OG_TRY(layer_products(&f, config, l, &b, err));
+        OG_DO(layer_products(&f, config, l, &b, err));
         out->bytes += layer_bytes(config, l, &b, dtype);
     }
     out->bytes += update_bytes(config);
     out->memory_seconds = out->bytes / out->bytes_per_second;
-out:
-    return rc;
+    return 0;
 }

@@ -39,14 +39,12 @@ static int open_bench(struct bench *b, const struct og_bench_product *p, struct 
     size_t partial = b->ops->partial_bytes(p->rows, p->k, n);
     size_t bytes = (p->rows * (k + n) + 2 * k * n) * sizeof(float) + scratch + partial +
                    2 * b->ops->packed_bytes(p->n, p->k) + 4096;
-    int rc;
-    OG_TRY(og__arena_init(&b->memory, og__host_memory(NULL), bytes, "bench", err));
-    OG_TRY(b->ops->open(&b->be, 0, b->pool, NULL, err));
+    OG_DO(og__arena_init(&b->memory, og__host_memory(NULL), bytes, "bench", err));
+    OG_DO(b->ops->open(&b->be, 0, b->pool, NULL, err));
     b->ops->set_compute(b->be, b->compute);
     b->ops->set_scratch(b->be, og__arena_take(&b->memory, scratch), scratch,
                         og__arena_take(&b->memory, partial));
-out:
-    return rc;
+    return 0;
 }
 
 static void close_bench(struct bench *b)
@@ -67,23 +65,20 @@ static int run_affine(struct bench *b, const struct og_bench_product *p, double 
     struct og_affine op = {.rows = p->rows, .cols = p->n, .n_inputs = 1};
     op.y = take(b, p->rows, (uint64_t)p->n);
     op.input[0] = (struct og_input){.x = x, .n = p->rows, .weight = &w};
-    int rc;
-    OG_TRY(b->ops->pack(b->be, &one, 1, err));
+    OG_DO(b->ops->pack(b->be, &one, 1, err));
     double end = og__now() + seconds_a_turn;
     while (og__now() < end) {
         double start = og__now();
-        OG_TRY(b->ops->affine(b->be, &op, err));
+        OG_DO(b->ops->affine(b->be, &op, err));
         double t = og__now() - start;
         *best = OG_MIN(*best, t);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int run_weight_grad(struct bench *b, const struct og_bench_product *p, double *best,
                            struct og_err *err)
 {
-    int rc = 0;
     struct og_rows x = og__dense(take(b, p->rows, (uint64_t)p->n), p->rows, p->n);
     struct og_weight_grad op = {.rows = p->rows, .n_out = p->k, .n_inputs = 1, .input = {x}};
     op.dy = take(b, p->rows, (uint64_t)p->k);
@@ -91,12 +86,11 @@ static int run_weight_grad(struct bench *b, const struct og_bench_product *p, do
     double end = og__now() + seconds_a_turn;
     while (og__now() < end) {
         double start = og__now();
-        OG_TRY(b->ops->weight_grad(b->be, &op, err));
+        OG_DO(b->ops->weight_grad(b->be, &op, err));
         double t = og__now() - start;
         *best = OG_MIN(*best, t);
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Alternates both, so that load from others affects both. */
@@ -149,9 +143,7 @@ static int measure_layer(struct bench *b, int n_in, int n_out, bool first, json_
         struct og_bench_product p[] = {
             {false, n, n_in, n_out}, {true, n, n_out, n_in}, {false, n, n_out, n_in}};
         for (int i = 0; i < (first ? 2 : 3); i++) {
-            int rc = measure(b, &p[i], rows, err);
-            if (rc < 0)
-                return rc;
+            OG_DO(measure(b, &p[i], rows, err));
         }
     }
     return 0;

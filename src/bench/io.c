@@ -138,9 +138,7 @@ static int write_blocks(struct bench *b, int fd, uint32_t *words, struct og_err 
             words[i] ^= key[i % 4];
         if (stopped(b))
             return interrupted(err);
-        int rc = og__write_all(fd, words, BLOCK_BYTES, (off_t)at, b->file.path, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__write_all(fd, words, BLOCK_BYTES, (off_t)at, b->file.path, err));
         show_progress(b, "write", at + BLOCK_BYTES, FILE_BYTES);
     }
     return 0;
@@ -245,9 +243,7 @@ static int measure_once(struct bench *b, const struct og_io_ops *ops, const stru
 {
     uint64_t before;
     const bool known = og__disk_traffic(b->folder, &before);
-    int rc = og__io_measure(ops, file, load, rate, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__io_measure(ops, file, load, rate, err));
     if (stopped(b))
         return interrupted(err);
     *others = share_of_others(b, known, before, rate->bytes);
@@ -268,11 +264,10 @@ static int measure(struct bench *b, const struct og_io_ops *ops, const struct og
         .stop = b->observer ? b->observer->stop : NULL,
     };
     double least = 1;
-    int rc;
     for (int i = 0; i < MOST_TRIES && least > OG__DISK_BUSY; i++) {
         struct og_io_rate rate = {0};
         double others = 0;
-        OG_TRY(measure_once(b, ops, file, &load, &rate, &others, err));
+        OG_DO(measure_once(b, ops, file, &load, &rate, &others, err));
         if (i == 0 || others < least) {
             p->rate = rate;
             least = others;
@@ -284,21 +279,18 @@ static int measure(struct bench *b, const struct og_io_ops *ops, const struct og
             b->done, b->total, ops->name, p->shape.sequential ? "sequential" : "random",
             p->shape.bytes, p->shape.depth, p->rate.iops, p->rate.bytes_per_second * 1e-9);
     return 0;
-out:
-    return rc;
+    return 0;
 }
 
 /* Measures page faults with more and more threads; each scan is on an uncached file. */
 static int measure_faults(struct bench *b, struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < N_FAULTS; i++) {
         b->faults[i].shape = (struct shape){4096, fault_threads[i], false};
         (void)posix_fadvise(b->file.fd, 0, 0, POSIX_FADV_DONTNEED);
-        OG_TRY(measure(b, &og__io_mmap, &b->file, &b->faults[i], err));
+        OG_DO(measure(b, &og__io_mmap, &b->file, &b->faults[i], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* The smallest depth (or number of threads) that nearly reaches the best. */
@@ -341,20 +333,18 @@ out:
 
 static int measure_all(struct bench *b, struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < N_FRESH; i++) {
         b->fresh[i].shape = fresh_shapes[i];
-        OG_TRY(measure(b, b->ops, &b->file, &b->fresh[i], err));
+        OG_DO(measure(b, b->ops, &b->file, &b->fresh[i], err));
     }
     for (size_t i = 0; i < N_PREAD; i++) {
         b->pread[i].shape = pread_shapes[i];
-        OG_TRY(measure(b, &og__io_pread, &b->file, &b->pread[i], err));
+        OG_DO(measure(b, &og__io_pread, &b->file, &b->pread[i], err));
     }
-    OG_TRY(measure_faults(b, err));
+    OG_DO(measure_faults(b, err));
     if (b->old_path)
-        OG_TRY(measure_old(b, err));
-out:
-    return rc;
+        OG_DO(measure_old(b, err));
+    return 0;
 }
 
 static void make_profile(struct bench *b)

@@ -22,12 +22,9 @@ int og__memory_plan_check(const struct og_memory_plan *m, struct og_err *err)
 int og__memory_plan_batches(struct og_memory_plan *m, const struct og_plan_inputs *p,
                             struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__memory_plan_lookahead(m, p, err));
+    OG_DO(og__memory_plan_lookahead(m, p, err));
     og__memory_plan_sample_groups(m, p);
-    OG_TRY(og__memory_plan_neighbors(m, p, err));
-out:
-    return rc;
+    return og__memory_plan_neighbors(m, p, err);
 }
 
 int og__memory_plan(struct og_memory_plan *m, const struct og_plan_inputs *p,

@@ -246,10 +246,8 @@ static int fit_rows(const struct sizing *z, struct settled *s, size_t bytes, str
     struct og_group_slots groups[OG_MOST_TYPES];
     const struct og_slots_given *from = z->from;
     const struct og_capacity room = {OG_MIN(bytes, z->requested.bytes), z->requested.rows};
-    const int rc = share_out(from->worth, z->group, z->n, room, from->upper, from->sums,
-                             from->budget, s->slots, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(share_out(from->worth, z->group, z->n, room, from->upper, from->sums, from->budget,
+                    s->slots, err));
     (void)groups_of(z->given->workload, s->slots, groups);
     og__memory_plan_group_slots(&s->memory, z->given, groups);
     s->memory.cache = sum_bytes(s->slots, z->group, z->n);
@@ -261,17 +259,15 @@ static int fit_rows(const struct sizing *z, struct settled *s, size_t bytes, str
  * rows leave. */
 static int fit(const struct sizing *z, struct settled *s, size_t left, struct og_err *err)
 {
-    int rc = 0;
     if (!z->from->worth) {
         fit_one(z, s, left);
         return 0;
     }
-    OG_TRY(fit_rows(z, s, left, err));
+    OG_DO(fit_rows(z, s, left, err));
     const size_t tables = tables_of(&s->memory);
     if (s->memory.cache + tables > left)
-        OG_TRY(fit_rows(z, s, left - OG_MIN(left, tables), err));
-out:
-    return rc;
+        OG_DO(fit_rows(z, s, left - OG_MIN(left, tables), err));
+    return 0;
 }
 
 /* ---- all rows ---- */
@@ -339,20 +335,17 @@ static int fit_beside(const struct sizing *z, const struct settled *now, struct 
     const size_t two = MOST * now->bytes;
     const size_t most = z->from->worth ? z->room / 2 : z->room;
     const size_t one = (LEAST + z->copies) * now->bytes;
-    int rc = 0;
     *next = *now;
     next->memory.n_staging = MOST;
     /* rows that are exchanged leave it before the next are read */
     if (!og__exchanges(z->given->config) && two <= most) {
-        OG_TRY(fit(z, next, z->room - two, err));
+        OG_DO(fit(z, next, z->room - two, err));
         if (next->memory.n_slots >= now->memory.n_slots &&
             left_before(&next->memory, two) >= now->memory.slack)
             return 0;
     }
     next->memory.n_staging = LEAST;
-    OG_TRY(fit(z, next, z->room - OG_MIN(z->room, one), err));
-out:
-    return rc;
+    return fit(z, next, z->room - OG_MIN(z->room, one), err);
 }
 
 /* Grow the cache into what its own hits free of staging. A few rounds settle it, and a second
@@ -398,16 +391,14 @@ static int check_requested(const struct sizing *z, const struct settled *s, stru
 {
     uint64_t want[OG_MOST_TYPES] = {z->requested.rows};
     const struct og_slots_given *from = z->from;
-    int rc = 0;
     if (z->given->config->opt.cache.unit == OG_UNSET)
         return 0;
     if (from->worth)
-        OG_TRY(share_out(from->worth, z->group, z->n, z->requested, from->upper, from->sums,
-                         from->budget, want, err));
+        OG_DO(share_out(from->worth, z->group, z->n, z->requested, from->upper, from->sums,
+                        from->budget, want, err));
     if (s->memory.n_slots < sum_slots(want, z->n))
-        OG_TRY(refuse_cache(z, s, want, err));
-out:
-    return rc;
+        OG_DO(refuse_cache(z, s, want, err));
+    return 0;
 }
 
 /* Enlarges staging, so that a device's slots are filled in large steps. Rows come to the device
@@ -509,19 +500,16 @@ static int resolve_all(struct sizing *z, struct settled *s, struct og_err *err)
 {
     const struct og_workload *f = z->given->workload;
     struct og_memory_plan *m = &s->memory;
-    int rc;
     for (uint32_t k = 0; k < f->n_groups; k++)
         s->staged[k] = f->group[k].read;
     s->bytes = staged_bytes(f, s->staged);
-    OG_TRY(settle(z, s, err));
-    OG_TRY(check_requested(z, s, err));
+    OG_DO(settle(z, s, err));
+    OG_DO(check_requested(z, s, err));
     fill_at_once(z, s);
     m->staging = s->bytes * (size_t)m->n_staging;
     m->shown = z->copies > 0 && m->n_slots > 0;
     m->exchange += z->copies * (m->shown ? s->bytes : f->bytes.read);
-    rc = m->alternates ? resolve_released(z, s, err) : 0;
-out:
-    return rc;
+    return m->alternates ? resolve_released(z, s, err) : 0;
 }
 
 int og__memory_plan_cache(struct og_memory_plan *m, const struct og_plan_inputs *p,

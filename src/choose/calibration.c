@@ -58,17 +58,15 @@ static int time_groups(const struct og_learner *l, const struct og_structure *g,
 int og__calibration_try(struct og_calibration *h, const struct og_learner *l,
                         const struct og_structure *g, int threads, int most, struct og_err *err)
 {
-    int rc = 0;
     h->n_tried = 0;
     for (int n = 1; n <= OG_MIN(threads, most) && h->n_tried < OG__MOST_TRIED; n *= 2) {
         struct og_trainer_time *t = &h->tried[h->n_tried++];
         *t = (struct og_trainer_time){.trainers = n, .threads = threads / n};
-        OG_TRY(time_groups(l, g, t, err));
+        OG_DO(time_groups(l, g, t, err));
         if (t->seconds == 0) /* nor is there room for more */
             break;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Where memory has no room for the measurement it stays at half. */
@@ -76,14 +74,12 @@ int og__calibration_rule(struct og_calibration *h, const struct og_learner *l,
                          const struct og_structure *g, int threads, struct og_err *err)
 {
     struct og_trainer_time one = {1, 1, 0};
-    int rc;
-    OG_TRY(time_groups(l, g, &one, err));
+    OG_DO(time_groups(l, g, &one, err));
     h->sample = g->given.workload->profiling_seconds;
     h->train = one.seconds;
     if (one.seconds > 0)
         h->by_rule = og__executors_samplers(threads, h->sample, h->train);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- what executors will take ---- */
@@ -94,17 +90,15 @@ int og__calibration_time(struct og_calibration *h, const struct og_learner *l,
     const struct og_trainers_setup s = og__trainers_setup(&g->given.config->opt);
     struct og_trainer_time trainers = {s.n, s.threads, 0};
     struct og_trainer_time standby = {1, 1, 0};
-    int rc = 0;
     if (s.n > 0)
-        OG_TRY(time_groups(l, g, &trainers, err));
+        OG_DO(time_groups(l, g, &trainers, err));
     if (s.standby > 0)
-        OG_TRY(time_groups(l, g, &standby, err));
+        OG_DO(time_groups(l, g, &standby, err));
     h->train = trainers.seconds;
     h->standby = standby.seconds;
     h->sample = g->given.workload->profiling_seconds;
     h->known = (s.n == 0 || h->train > 0) && (s.standby == 0 || h->standby > 0);
-out:
-    return rc;
+    return 0;
 }
 
 /* The mini-batches of one worker in a step, as indices are. */

@@ -98,16 +98,13 @@ static int take_own_worth(struct chooser *c, struct og_err *err)
 static int weigh_groups(struct chooser *c, struct og_err *err)
 {
     const struct og_choice_inputs *in = c->in;
-    int rc;
-    OG_TRY(og__hotness_worth(in->structure, in->pool, OG_POLICY_DEGREE, &in->config->opt,
-                             c->hotness, err));
-    OG_TRY(take_own_worth(c, err));
-    OG_TRY((c->sums = og__worth_sums_open(in->budget, err)) ? 0 : -ENOMEM);
-    OG_TRY(og__profiling_groups(&c->groups, &c->profiling, in->structure, in->budget, err));
+    OG_DO(og__hotness_worth(in->structure, in->pool, OG_POLICY_DEGREE, &in->config->opt, c->hotness,
+                            err));
+    OG_DO(take_own_worth(c, err));
+    OG_DO((c->sums = og__worth_sums_open(in->budget, err)) ? 0 : -ENOMEM);
+    OG_DO(og__profiling_groups(&c->groups, &c->profiling, in->structure, in->budget, err));
     c->slots = calloc((size_t)OG__MOST_EXEC_PLANS * 2 * OG_MAX(c->groups.n, 1u), sizeof(*c->slots));
-    OG_TRY(c->slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates"));
-out:
-    return rc;
+    return c->slots ? 0 : og__fail_errno(err, -ENOMEM, NULL, "candidates");
 }
 
 static int guess_hotness(struct chooser *c, struct og_err *err)
@@ -175,9 +172,8 @@ static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, s
                                          .worth = c->slots ? c->worth : NULL,
                                          .sums = c->sums,
                                          .budget = in->budget};
-    int rc;
-    OG_TRY(og__upper_tier_plan(&upper, p, given.worth, given.sums, in->budget, &t->refused));
-    OG_TRY(og__memory_plan(&t->memory, p, &given, size, &t->refused));
+    OG_DO(og__upper_tier_plan(&upper, p, given.worth, given.sums, in->budget, &t->refused));
+    OG_DO(og__memory_plan(&t->memory, p, &given, size, &t->refused));
     if (!c->slots)
         return 0;
     t->host = c->slots + (size_t)c->n * 2 * c->groups.n;
@@ -186,8 +182,7 @@ static int plan_slots(const struct chooser *c, const struct og_plan_inputs *p, s
     (void)og__slots_of_groups(p->workload, size, true, t->there);
     number_over_all(in->workload->graph, t->host);
     number_over_all(in->workload->graph, t->there);
-out:
-    return rc;
+    return 0;
 }
 
 static void plan_memory(const struct chooser *c, const struct og_exec_plan *exec,
@@ -356,15 +351,13 @@ static int rank(struct chooser *c, const struct og_profiling *batches,
         these[i] = c->candidate[number[i]];
     }
     const double start = og__now();
-    int rc;
-    OG_TRY(og__candidates_rank(&given, these, n, c->out, err));
+    OG_DO(og__candidates_rank(&given, these, n, c->out, err));
     c->counting = (og__now() - start) / OG_MAX(batches->n, 1u);
     for (uint32_t i = 0; i < n; i++) {
         c->out[i].candidate = number[c->out[i].candidate];
         note_batches(c, batches, &c->out[i]);
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* The same counts with better known rates. */
@@ -394,10 +387,8 @@ static int see_rounds(const struct chooser *c, struct og_profiling *p, struct og
     struct og_profiling requested;
     if (!og__exchanges(in->config))
         return 0;
-    int rc = og__profiling_requests(&requested, p, &in->config->share, in->workload->n_nodes,
-                                    in->budget, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__profiling_requests(&requested, p, &in->config->share, in->workload->n_nodes,
+                                 in->budget, err));
     og__profiling_release(p, in->budget);
     *p = requested;
     return 0;

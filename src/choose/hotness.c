@@ -62,14 +62,12 @@ static int visit_batch(struct visits *all, struct visitor *v, uint64_t number)
     struct og_descriptor descriptor = og__schedule_pass(&workload->schedule, OG__TRAIN, batch);
     descriptor.drawn_epoch = (uint32_t)(number / all->batches) + 1;
     og__seeds_take(&v->seeds, &workload->seeds, &descriptor);
-    int rc = og__sample(v->sampler, v->seeds.node, v->seeds.n,
-                        &(struct og_sample_key){.stream = OG__STREAM_PRESC,
-                                                .epoch = descriptor.drawn_epoch,
-                                                .batch = descriptor.batch,
-                                                .times = v->seeds.time},
-                        &v->sampled, &v->err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__sample(v->sampler, v->seeds.node, v->seeds.n,
+                     &(struct og_sample_key){.stream = OG__STREAM_PRESC,
+                                             .epoch = descriptor.drawn_epoch,
+                                             .batch = descriptor.batch,
+                                             .times = v->seeds.time},
+                     &v->sampled, &v->err));
     const struct og_batch *b = &v->sampled.batch;
     count_visits(b->ids, b->n_ids, all->hotness);
     if (og__plans_units(workload))

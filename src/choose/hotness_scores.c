@@ -24,9 +24,7 @@ static int open_scores(struct og_npy *a, const struct og_options *opt, uint64_t 
     *a = (struct og_npy){.fd = -1};
     if (!opt->scores)
         return og__fail(err, -EINVAL, "--policy file:SCORES.npy", "--policy file: which file?");
-    int rc = og__npy_open(a, opt->scores, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__npy_open(a, opt->scores, err));
     if (!is_float(a->type) && !og__npy_is_integer(a->type))
         return og__fail(err, -EINVAL, hint,
                         "%s: scores of type %s; float32, float64 or integers "
@@ -59,14 +57,12 @@ static int take_floats(const struct og_npy *a, const void *data, int64_t first, 
 static int read_floats(const struct og_npy *a, uint32_t *hotness, struct og_err *err)
 {
     double data[AT_ONCE];
-    int rc = 0;
     for (int64_t first = 0; first < a->shape[0]; first += AT_ONCE) {
         const int64_t n = OG_MIN(a->shape[0] - first, (int64_t)AT_ONCE);
-        OG_TRY(og__npy_read(a, first, n, data, err));
-        OG_TRY(take_floats(a, data, first, n, hotness, err));
+        OG_DO(og__npy_read(a, first, n, data, err));
+        OG_DO(take_floats(a, data, first, n, hotness, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__hotness_scores_check(const struct og_options *opt, uint64_t n_nodes, struct og_err *err)
@@ -98,9 +94,7 @@ static int walk_integers(const struct og_npy *a, int64_t range[2], unsigned shif
     int64_t data[AT_ONCE];
     for (int64_t first = 0; first < a->shape[0]; first += AT_ONCE) {
         const int64_t n = OG_MIN(a->shape[0] - first, (int64_t)AT_ONCE);
-        int rc = og__npy_read(a, first, n, data, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__npy_read(a, first, n, data, err));
         for (int64_t i = 0; i < n; i++) {
             const int64_t x = integer_at(a, data, i);
             if (hotness) {

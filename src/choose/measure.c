@@ -135,9 +135,7 @@ int og__probe_disk(struct og_probe *p, const struct og_disk_profile *known, doub
     if (!p->reader)
         return 0;
     do {
-        int rc = probe_once(p, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(probe_once(p, err));
     } while (og__now() - start < seconds || (p->round < FEW && doubtful(p, known)));
     return 0;
 }

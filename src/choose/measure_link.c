@@ -53,18 +53,15 @@ static int open_side(struct link_probe *p, struct side *s, int number, size_t li
 {
     const struct og_rows_setup setup = {
         .n_slots = p->n, .n_rooms = 1, .room_rows = p->n, .row_bytes = p->row_bytes};
-    int rc;
-    OG_TRY(p->nn->open(&s->backend, number, NULL, p->budget, err));
-    OG_TRY(p->nn->bound ? p->nn->bound(s->backend, limit, err) : 0);
-    OG_TRY(p->ops->open(&s->store, &s->backend, 1, &setup, err));
+    OG_DO(p->nn->open(&s->backend, number, NULL, p->budget, err));
+    OG_DO(p->nn->bound ? p->nn->bound(s->backend, limit, err) : 0);
+    OG_DO(p->ops->open(&s->store, &s->backend, 1, &setup, err));
     s->host = p->ops->pin(s->store, p->n * p->row_bytes, err);
-    OG_TRY(s->host ? 0 : -ENOMEM);
+    OG_DO(s->host ? 0 : -ENOMEM);
     memset(s->host, 0, p->n * p->row_bytes);
     for (uint32_t i = 0; i < p->n; i++)
         p->place[i] = i;
-    OG_TRY(p->ops->fill(s->store, s->host, p->place, p->n, err));
-out:
-    return rc;
+    return p->ops->fill(s->store, s->host, p->place, p->n, err);
 }
 
 static int open_probe(struct link_probe *p, const struct og_devices *devices, size_t limit,
@@ -118,7 +115,6 @@ static int upload_once(struct link_probe *p, const struct timing *t, double *sec
     double before[OG__MOST_DEVICES];
     double longest = 0;
     const double start = og__now();
-    int rc = 0;
     for (int k = t->first; k < t->first + t->n_sides; k++) {
         const struct og_rows x = {.index = p->place,
                                   .stride = p->row_bytes,
@@ -130,31 +126,28 @@ static int upload_once(struct link_probe *p, const struct timing *t, double *sec
         const struct og_upload b = {.x = x};
         struct og_uploaded ignored;
         before[k] = modelled(p, k);
-        OG_TRY(p->ops->upload(p->side[k].store, &b, &ignored, err));
+        OG_DO(p->ops->upload(p->side[k].store, &b, &ignored, err));
     }
     for (int k = t->first; k < t->first + t->n_sides; k++) {
-        OG_TRY(p->ops->finish(p->side[k].store, err));
+        OG_DO(p->ops->finish(p->side[k].store, err));
         longest = OG_MAX(longest, modelled(p, k) - before[k]);
     }
     *seconds = t->link && longest > 0 ? longest : og__now() - start;
-out:
-    return rc;
+    return 0;
 }
 
 /* The best of a few times. Where copies are modelled it is the model's, else the clock's. */
 static int time_rows(struct link_probe *p, const struct timing *t, double *seconds,
                      struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t i = 0; i < t->n; i++)
         p->place[i] = t->from + i;
     for (int k = 0; k < TIMES; k++) {
         double took;
-        OG_TRY(upload_once(p, t, &took, err));
+        OG_DO(upload_once(p, t, &took, err));
         *seconds = k == 0 ? took : OG_MIN(*seconds, took);
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* A line through two sizes; several devices have a batch each. */
@@ -179,13 +172,11 @@ static int time_sides(struct link_probe *p, int first, int n_sides, struct og_li
     double few;
     double all;
     double there;
-    int rc;
-    OG_TRY(time_rows(p, &a_few, &few, err));
-    OG_TRY(time_rows(p, &the_lot, &all, err));
-    OG_TRY(time_rows(p, &had, &there, err));
+    OG_DO(time_rows(p, &a_few, &few, err));
+    OG_DO(time_rows(p, &the_lot, &all, err));
+    OG_DO(time_rows(p, &had, &there, err));
     set_rates(p, n_sides, few, all, there, out);
-out:
-    return rc;
+    return 0;
 }
 
 int og__know_links(const struct og_learner *l, const struct og_config *config,

@@ -72,19 +72,17 @@ int og__predict_writes(struct og_prediction *p, const struct og_data_path *d, st
 {
     const struct og_graph *g = d->workload->row_graph;
     const bool still = og__policy_is_static(d->exec->policy);
-    int rc = 0;
     if (!d->config->stores_rows || !d->size)
         return 0;
     d->predicted->writes = true;
     p->writes = calloc(g->n_groups, sizeof(*p->writes));
-    OG_TRY(p->writes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings"));
+    OG_DO(p->writes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings"));
     for (uint32_t k = 0; k < g->n_groups; k++)
-        OG_TRY(og__write_count_open(&p->writes[k], g->group[k].state > 0 ? d->size[k].row_bytes : 0,
-                                    (uint64_t)g->group[k].n_nodes,
-                                    still ? 0 : (uint32_t)d->size[k].slots, og__foreseen_batches(d),
-                                    d->budget, err));
-out:
-    return rc;
+        OG_DO(og__write_count_open(&p->writes[k], g->group[k].state > 0 ? d->size[k].row_bytes : 0,
+                                   (uint64_t)g->group[k].n_nodes,
+                                   still ? 0 : (uint32_t)d->size[k].slots, og__foreseen_batches(d),
+                                   d->budget, err));
+    return 0;
 }
 
 void og__predict_end(struct og_prediction *p, const struct og_data_path *d)
@@ -316,13 +314,11 @@ void og__predict_epoch(const struct og_prediction *p, const struct og_data_path 
 int og__learn_rules(const struct og_data_path *d, struct og_err *err)
 {
     const struct og_graph *g = d->workload->row_graph;
-    int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
-            OG_TRY(og__gather_read_rule(&g->group[k], d->config->opt.io, d->budget,
-                                        &d->size[k].rule, err));
-out:
-    return rc;
+            OG_DO(og__gather_read_rule(&g->group[k], d->config->opt.io, d->budget, &d->size[k].rule,
+                                       err));
+    return 0;
 }
 
 static int count_profiling(struct og_data_path *d, const struct og_profiling *profiling,
@@ -359,9 +355,7 @@ static int count_topology(const struct og_data_path *d, struct og_predicted *sum
     uint64_t n = og__schedule_batches(&d->workload->schedule, OG__TRAIN);
     const struct og_profiling_limits limits = {.epoch = 1,
                                                .batches = (uint32_t)OG_MIN(n, (uint64_t)BATCHES)};
-    int rc = og__profiling_sample(&again, d->structure, &limits, d->budget, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__profiling_sample(&again, d->structure, &limits, d->budget, err));
     sum->topology_reads = again.reads.io.reads;
     sum->topology_bytes = again.reads.io.bytes;
     og__profiling_release(&again, d->budget);
@@ -436,16 +430,14 @@ int og__predict_from(struct og_data_path *d, const struct og_profiling *profilin
 {
     struct og_predicted sum = {.plan = *rows, .tiers = *tiers};
     struct og_predicted topology = {0};
-    int rc = 0;
     if (d->offline)
         sum.trace = read_samples(d->offline->samples, profiling->n);
     else if (d->structure->topology.stored)
-        OG_TRY(count_topology(d, &topology, err));
+        OG_DO(count_topology(d, &topology, err));
     double share = (double)profiling->n / OG_MAX(OG_MIN(profiling->n, 2u), 1u);
     sum.topology_reads = scaled(topology.topology_reads, share);
     sum.topology_bytes = scaled(topology.topology_bytes, share);
     scale_to_epoch(d, &sum, epoch_of(d, profiling));
     bound_topology(d, profiling);
-out:
-    return rc;
+    return 0;
 }

@@ -63,13 +63,11 @@ static int note_batch(struct og_profiling *p, const struct og_workload *f,
                       const struct og_descriptor *descriptor, const struct og_batch *batch,
                       struct og_budget *b, struct og_err *err)
 {
-    int rc;
     og__caps_include(&p->caps, batch);
-    OG_TRY(count_types(p, f, batch, err));
+    OG_DO(count_types(p, f, batch, err));
     if (descriptor->split == OG__TRAIN)
-        OG_TRY(keep_ids(p, batch, og__plans_units(f) ? batch->n_units : 0, b, err));
-out:
-    return rc;
+        OG_DO(keep_ids(p, batch, og__plans_units(f) ? batch->n_units : 0, b, err));
+    return 0;
 }
 
 static int profiling_batch(struct og_profiling *p, const struct og_structure *g,
@@ -491,9 +489,7 @@ int og__types_with_margin(struct og_type_counts *out, const struct og_type_count
                           struct og_err *err)
 {
     const struct og_graph_types *g = f->types;
-    int rc = out->nodes ? 0 : og__type_counts_init(out, g, seen->n_hops, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(out->nodes ? 0 : og__type_counts_init(out, g, seen->n_hops, err));
     for (uint32_t h = 0; h <= seen->n_hops; h++) {
         uint64_t *nodes = out->nodes + (size_t)h * g->n_types;
         uint64_t *edges = out->edges + (size_t)h * g->n_relations;
@@ -538,9 +534,7 @@ int og__profiling_growth(struct og_profiling *p, uint64_t n_nodes, struct og_bud
                          struct og_err *err)
 {
     double distinct[3];
-    int rc = count_distinct(p, n_nodes, b, distinct, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(count_distinct(p, n_nodes, b, distinct, err));
     const double before = distinct[0] > 0 ? log2(distinct[1] / distinct[0]) : 1;
     const double power = distinct[1] > 0 ? OG_MIN(log2(distinct[2] / distinct[1]), 1.0) : 1;
     const double slowing = before > 0 && p->n >= 4 ? OG_MIN(power / before, 1.0) : 1;
@@ -637,9 +631,7 @@ static int worst_of_group(const struct og_profiling_cache *c, struct cached *cac
     }
     if (!c->hotness && !og__policy_is_static(c->policy))
         return 0;
-    int rc = find_cached(cached, c, n_slots, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(find_cached(cached, c, n_slots, err));
     *rows =
         with_margin(worst_missed(c, cached), OG_MIN(*rows, cached->end - cached->first - n_slots));
     if (!cached->place)
@@ -651,7 +643,6 @@ static int worst_of(const void *arg, const uint64_t *slots, uint64_t *rows, stru
 {
     const struct og_profiling_cache *c = arg;
     const struct og_workload *f = c->workload;
-    int rc = 0;
     for (uint32_t g = 0, k = 0; k < f->n_groups; g++) {
         const struct og_group *group = &f->row_graph->group[g];
         if (group->dim == 0)
@@ -660,11 +651,10 @@ static int worst_of(const void *arg, const uint64_t *slots, uint64_t *rows, stru
                                 .end = (uint64_t)(group->first + group->n_nodes)};
         rows[k] = c->of_batches ? f->group[k].rows : f->group[k].read;
         if (f->requested_rows == 0 || f->row_graph->n_groups == 1) /* else all requests */
-            OG_TRY(worst_of_group(c, &cached, slots[k], &rows[k], err));
+            OG_DO(worst_of_group(c, &cached, slots[k], &rows[k], err));
         k++;
     }
-out:
-    return rc;
+    return 0;
 }
 
 struct og_misses og__profiling_misses(const struct og_profiling_cache *cache)

@@ -24,17 +24,15 @@ static int add_groups(struct og_profiling_groups *out, const struct og_profiling
     const uint64_t first = (uint64_t)group->first;
     struct og_cost_group *w = &out->group[out->n];
     uint64_t *ptr = out->ptr + (size_t)out->n * (p->n + 1);
-    int rc;
     *w = (struct og_cost_group){.trace = {p->n, ptr, out->ids + *used},
                                 .n_nodes = (uint64_t)group->n_nodes,
                                 .most_requested = og__group_known(g->given.config, group),
                                 .row_bytes = og__row_bytes(group)};
     *used += og__trace_of_group(&all, first, first + w->n_nodes, ptr, out->ids + *used);
-    OG_TRY(know_growth(w, b, err));
-    OG_TRY(og__gather_read_rule(group, g->given.config->opt.io, b, &w->rule, err));
+    OG_DO(know_growth(w, b, err));
+    OG_DO(og__gather_read_rule(group, g->given.config->opt.io, b, &w->rule, err));
     out->n++;
-out:
-    return rc;
+    return 0;
 }
 
 int og__profiling_groups(struct og_profiling_groups *out, const struct og_profiling *p,

@@ -84,9 +84,7 @@ void og__comm_guard(const struct og_comm *c, bool on)
 /* None is under way, and there can be another. */
 static int get_ready(struct og_comm *c, const struct og_message *send, struct og_err *err)
 {
-    int rc = og__comm_end(c, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__comm_end(c, err));
     if (c->broken) /* the stream holds data of another exchange */
         return og__fail(err, -ECONNABORTED, NULL, "an exchange with other workers failed before");
     for (int i = 0; i < c->n; i++)

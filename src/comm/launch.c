@@ -53,15 +53,13 @@ static int open_stream(struct launch *l, int *one, int *other)
 
 static int open_streams(struct launch *l)
 {
-    int rc = 0;
     og_files_raise();
     for (int i = 0; i < l->n; i++) {
-        OG_TRY(open_stream(l, &l->fd[i][i], &l->line[i]));
+        OG_DO(open_stream(l, &l->fd[i][i], &l->line[i]));
         for (int k = 0; k < i; k++)
-            OG_TRY(open_stream(l, &l->fd[i][k], &l->fd[k][i]));
+            OG_DO(open_stream(l, &l->fd[i][k], &l->fd[k][i]));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static void close_one(int *fd)

@@ -141,19 +141,17 @@ static int exchange(struct og_comm *c, const struct og_message *out, const struc
     struct sockets *s = c->self;
     struct pollfd list[OG__MOST_RANKS];
     int rank[OG__MOST_RANKS];
-    int rc = 0;
     begin(c, out, in);
     for (nfds_t n; (n = list_open(c, list, rank)) > 0;) {
         if (poll(list, n, -1) < 0 && errno != EINTR)
             return og__fail_errno(err, -errno, NULL, "waiting for other workers");
         for (nfds_t i = 0; i < n; i++) {
             struct peer *p = &s->peer[rank[i]];
-            OG_TRY(pull(c, rank[i], p, err)); /* a peer that has ended may have sent data before */
-            OG_TRY(push(rank[i], p, err));
+            OG_DO(pull(c, rank[i], p, err)); /* a peer that has ended may have sent data before */
+            OG_DO(push(rank[i], p, err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static void close_sockets(struct og_comm *c)

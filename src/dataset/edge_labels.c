@@ -25,18 +25,16 @@ static int refuse_class(const struct og_npy *a, int64_t row, int64_t class, stru
 static int largest_class(const struct og_npy *a, int64_t *most, struct og_err *err)
 {
     int64_t class[PIECE];
-    int rc = 0;
     for (int64_t first = 0, n; first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, (int64_t)PIECE);
-        OG_TRY(og__npy_read_int64(a, first, n, class, err));
+        OG_DO(og__npy_read_int64(a, first, n, class, err));
         for (int64_t i = 0; i < n; i++) {
             if (class[i] < -1 || class[i] > MOST_CLASSES)
-                OG_TRY(refuse_class(a, first + i, class[i], err));
+                OG_DO(refuse_class(a, first + i, class[i], err));
             *most = OG_MAX(*most, class[i]);
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int refuse_none(const struct og_graph *g, struct og_err *err)
@@ -51,7 +49,6 @@ int og__graph_adopt_edge_labels(struct og_graph *g, bool values, struct og_err *
 {
     const struct og_npy *train = &g->listed[OG__EDGE_LIST_LABELS][OG__TRAIN];
     int64_t most = 0;
-    int rc = 0;
     if (train->fd < 0)
         return refuse_none(g, err);
     const bool floats = !og__npy_is_integer(train->type);
@@ -63,17 +60,16 @@ int og__graph_adopt_edge_labels(struct og_graph *g, bool values, struct og_err *
         if (a->fd < 0)
             continue;
         if (og__npy_is_integer(a->type) == floats || a->shape[1] != train->shape[1])
-            OG_TRY(og__fail(err, -EINVAL, "store the labels of all splits alike",
-                            "%s: other labels than those of %s", a->path, train->path));
+            return og__fail(err, -EINVAL, "store the labels of all splits alike",
+                            "%s: other labels than those of %s", a->path, train->path);
         if (!floats)
-            OG_TRY(largest_class(a, &most, err));
+            OG_DO(largest_class(a, &most, err));
     }
     g->n_classes = floats ? (int)train->shape[1] : (int)most + 1;
     g->regression = floats && (values || train->shape[1] == 1);
     g->multi_label = floats && !g->regression;
     g->shares = false;
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- reading them ---- */
@@ -94,18 +90,16 @@ static int read_rows(const struct rows_of_list *of, int64_t first, int64_t n, vo
     const char *path = of->array->path;
     int64_t class[PIECE];
     float *row = out;
-    int rc;
     if (!of->classes) {
-        OG_TRY(og__npy_read(of->array, first, n, out, err));
+        OG_DO(og__npy_read(of->array, first, n, out, err));
         for (int64_t i = 0; of->labels && i < n; i++, row += of->g->n_classes)
-            OG_TRY(og__graph_label_row(of->g, path, first + i, row, row, err));
+            OG_DO(og__graph_label_row(of->g, path, first + i, row, row, err));
         return 0;
     }
-    OG_TRY(og__npy_read_int64(of->array, first, n, class, err));
+    OG_DO(og__npy_read_int64(of->array, first, n, class, err));
     for (int64_t i = 0; i < n; i++)
-        OG_TRY(og__graph_class(of->g, path, first + i, class[i], (int32_t *)out + i, err));
-out:
-    return rc;
+        OG_DO(og__graph_class(of->g, path, first + i, class[i], (int32_t *)out + i, err));
+    return 0;
 }
 
 /* Moves rows of other relations out; returns how many stay. */

@@ -140,14 +140,12 @@ static int put_edge(struct splitter *w, enum og__split to, uint32_t src, uint32_
     const int32_t narrow[2] = {(int32_t)src, (int32_t)dst};
     const int32_t relation = (int32_t)w->at;
     const bool is_narrow = list_type(w->g) == OG__NPY_I32;
-    int rc;
     if (!w->requested[w->at] || src == dst || (w->symmetric && src > dst))
         return 0;
-    OG_TRY(og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err));
+    OG_DO(og__npy_append(w->edges[to], is_narrow ? (const void *)narrow : wide, 1, err));
     if (w->relations[to])
-        OG_TRY(og__npy_append(w->relations[to], &relation, 1, err));
-out:
-    return rc;
+        OG_DO(og__npy_append(w->relations[to], &relation, 1, err));
+    return 0;
 }
 
 static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
@@ -156,16 +154,14 @@ static int split_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, 
     struct splitter *w = arg;
     const struct og_relation *r = &w->g->relation[w->at];
     const uint32_t v = (uint32_t)w->g->group[r->destination].first + dst;
-    int rc = 0;
     for (size_t i = from; i < to; i++) {
         const uint32_t u = (uint32_t)(w->g->group[r->source].first + walk->src[i]);
         const enum og__split of = u == v ? OG__TRAIN : og__edge_split_of(w->split, u, v);
         if (of == OG__TRAIN)
-            OG_TRY(og__thinned_keep(&w->left, walk, i, err));
-        OG_TRY(put_edge(w, of, u, v, err));
+            OG_DO(og__thinned_keep(&w->left, walk, i, err));
+        OG_DO(put_edge(w, of, u, v, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int end_list(void *arg, const struct og_edge_walk *walk, uint32_t dst, size_t from,
@@ -219,15 +215,13 @@ static int refer_to_relation(struct splitter *w, struct og_err *err)
     const struct og_relation *r = &w->g->relation[w->at];
     const struct og_npy *const array[] = {
         [OG__INDPTR] = &r->indptr, [OG__INDICES] = &r->indices, [OG__WEIGHTS] = &r->weights};
-    int rc = 0;
     for (enum og__array a = OG__INDPTR; a <= OG__WEIGHTS; a++)
-        OG_TRY(refer_to(w, og__relation_array(w->g, w->at, a).text, array[a], err));
+        OG_DO(refer_to(w, og__relation_array(w->g, w->at, a).text, array[a], err));
     if (w->rows)
-        OG_TRY(refer_to(w, og__relation_array(w->g, w->at, OG__EDGE_FEATURES).text, &r->edges.rows,
-                        err));
+        OG_DO(refer_to(w, og__relation_array(w->g, w->at, OG__EDGE_FEATURES).text, &r->edges.rows,
+                       err));
     w->left.kept = r->n_edges;
-out:
-    return rc;
+    return 0;
 }
 
 static int refer_to_parts(struct splitter *w, const char *name, const struct og_npy_parts *parts,
@@ -271,42 +265,36 @@ static int refer_to_features(struct splitter *w, struct og_err *err)
 static int split_relations(struct splitter *w, struct og_err *err)
 {
     json_t *said = json_object_get(w->root, "relations");
-    int rc = 0;
     for (w->at = 0; w->at < w->g->n_relations; w->at++) {
-        OG_TRY(loses_edges(w, w->at) ? split_relation(w, err) : refer_to_relation(w, err));
+        OG_DO(loses_edges(w, w->at) ? split_relation(w, err) : refer_to_relation(w, err));
         json_t *kept = json_integer((json_int_t)w->left.kept);
         json_t *relation = json_array_get(said, w->at);
         if (json_object_set_new(relation ? relation : w->root, "num_edges", kept) < 0)
-            OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "meta.json"));
+            return og__fail_errno(err, -ENOMEM, NULL, "meta.json");
         w->kept += w->left.kept;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int create_lists(struct splitter *w, struct og_err *err)
 {
-    int rc = 0;
     for (int s = 0; s < OG__SPLITS; s++) {
-        OG_TRY(og__array_create(&w->edges[s], w->folder, og__edge_files[s], list_type(w->g), 2, 2,
-                                err));
+        OG_DO(og__array_create(&w->edges[s], w->folder, og__edge_files[s], list_type(w->g), 2, 2,
+                               err));
         if (og__form_of(w->g)->lists_relations)
-            OG_TRY(og__array_create(&w->relations[s], w->folder, og__edge_relation_files[s],
-                                    OG__NPY_I32, 1, 1, err));
+            OG_DO(og__array_create(&w->relations[s], w->folder, og__edge_relation_files[s],
+                                   OG__NPY_I32, 1, 1, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int finish_lists(struct splitter *w, struct og_err *err)
 {
-    int rc = 0;
     for (int s = 0; s < OG__SPLITS; s++) {
-        OG_TRY(og__array_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
-        OG_TRY(og__array_finish(&w->relations[s], og__edge_relation_files[s], w->checksums, err));
+        OG_DO(og__array_finish(&w->edges[s], og__edge_files[s], w->checksums, err));
+        OG_DO(og__array_finish(&w->relations[s], og__edge_relation_files[s], w->checksums, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Copies the dataset's declarations, except those that change. */

@@ -29,12 +29,10 @@ void og__edge_walk_close(struct og_edge_walk *w)
 static int read_piece(struct og_edge_walk *w, int64_t first, int64_t n, struct og_err *err)
 {
     const struct og_relation *r = w->of;
-    int rc;
-    OG_TRY(og__read_indices(r, first, n, w->src, err));
+    OG_DO(og__read_indices(r, first, n, w->src, err));
     if (w->weight)
-        OG_TRY(og__npy_read(&r->weights, first, n, w->weight, err));
-out:
-    return rc;
+        OG_DO(og__npy_read(&r->weights, first, n, w->weight, err));
+    return 0;
 }
 
 /* Visits the lists of nodes [node, node + n), whose offsets are in ptr. Calls `end` after each
@@ -67,16 +65,13 @@ int og__edge_walk(struct og_edge_walk *w, og_edge_visit *visit, og_edge_visit *e
 {
     const struct og_relation *r = w->of;
     struct og_indptr_check check = {.of = r};
-    int rc = 0;
     for (int64_t node = 0, n; node < r->n_nodes; node += n) {
         n = OG_MIN(r->n_nodes - node, (int64_t)NODES);
-        OG_TRY(og__npy_read_int64(&r->indptr, node, n + 1, w->ptr, err));
-        OG_TRY(og__check_indptr(&check, w->ptr, node, (size_t)n + 1, err));
-        OG_TRY(walk_nodes(w, node, n, visit, end, arg, err));
+        OG_DO(og__npy_read_int64(&r->indptr, node, n + 1, w->ptr, err));
+        OG_DO(og__check_indptr(&check, w->ptr, node, (size_t)n + 1, err));
+        OG_DO(walk_nodes(w, node, n, visit, end, arg, err));
     }
-    rc = og__check_indptr_end(&check, err);
-out:
-    return rc;
+    return og__check_indptr_end(&check, err);
 }
 
 const char *const og__edge_files[OG__SPLITS] = {"train_edges.npy", "valid_edges.npy",
@@ -106,32 +101,27 @@ static int keep_row(struct og_thinned *t, const struct og_relation *r, int64_t e
                     struct og_err *err)
 {
     const size_t row = og__file_row_bytes(&r->edges);
-    int rc;
     if (edge >= t->first + t->n) {
         t->first = edge;
         t->n = OG_MIN((int64_t)(t->bytes / row), r->n_edges - edge);
-        OG_TRY(og__npy_read(&r->edges.rows, t->first, t->n, t->row, err));
+        OG_DO(og__npy_read(&r->edges.rows, t->first, t->n, t->row, err));
     }
-    rc = og__npy_append(t->rows, t->row + (size_t)(edge - t->first) * row, 1, err);
-out:
-    return rc;
+    return og__npy_append(t->rows, t->row + (size_t)(edge - t->first) * row, 1, err);
 }
 
 int og__thinned_create(struct og_thinned *t, const struct og_edge_walk *w, const char *folder,
                        const struct og_thinned_files *files, struct og_err *err)
 {
     const enum og__npy_type id = w->of->indices.type;
-    int rc;
     t->kept = 0;
-    OG_TRY(og__array_create(&t->indptr, folder, files->indptr, OG__NPY_I64, 1, 1, err));
-    OG_TRY(og__array_create(&t->indices, folder, files->indices, id, 1, 1, err));
+    OG_DO(og__array_create(&t->indptr, folder, files->indptr, OG__NPY_I64, 1, 1, err));
+    OG_DO(og__array_create(&t->indices, folder, files->indices, id, 1, 1, err));
     if (w->weight)
-        OG_TRY(og__array_create(&t->weights, folder, files->weights, OG__NPY_F32, 1, 1, err));
+        OG_DO(og__array_create(&t->weights, folder, files->weights, OG__NPY_F32, 1, 1, err));
     if (files->rows && w->of->edges.dim > 0)
-        OG_TRY(create_rows(t, w, folder, files->rows, err));
-    OG_TRY(og__thinned_end_list(t, err)); /* of no node: where the first begins */
-out:
-    return rc;
+        OG_DO(create_rows(t, w, folder, files->rows, err));
+    OG_DO(og__thinned_end_list(t, err)); /* of no node: where the first begins */
+    return 0;
 }
 
 int og__thinned_keep(struct og_thinned *t, const struct og_edge_walk *w, size_t i,
@@ -139,15 +129,13 @@ int og__thinned_keep(struct og_thinned *t, const struct og_edge_walk *w, size_t 
 {
     const int32_t narrow = (int32_t)w->src[i];
     const bool is_narrow = w->of->indices.type == OG__NPY_I32;
-    int rc;
-    OG_TRY(og__npy_append(t->indices, is_narrow ? (const void *)&narrow : &w->src[i], 1, err));
+    OG_DO(og__npy_append(t->indices, is_narrow ? (const void *)&narrow : &w->src[i], 1, err));
     if (t->weights)
-        OG_TRY(og__npy_append(t->weights, &w->weight[i], 1, err));
+        OG_DO(og__npy_append(t->weights, &w->weight[i], 1, err));
     if (t->rows)
-        OG_TRY(keep_row(t, w->of, w->first + (int64_t)i, err));
+        OG_DO(keep_row(t, w->of, w->first + (int64_t)i, err));
     t->kept++;
-out:
-    return rc;
+    return 0;
 }
 
 int og__thinned_end_list(struct og_thinned *t, struct og_err *err)
@@ -158,14 +146,12 @@ int og__thinned_end_list(struct og_thinned *t, struct og_err *err)
 int og__thinned_finish(struct og_thinned *t, const struct og_thinned_files *files,
                        json_t *checksums, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__array_finish(&t->indptr, files->indptr, checksums, err));
-    OG_TRY(og__array_finish(&t->indices, files->indices, checksums, err));
-    OG_TRY(og__array_finish(&t->weights, files->weights, checksums, err));
-    OG_TRY(og__array_finish(&t->rows, files->rows, checksums, err));
+    OG_DO(og__array_finish(&t->indptr, files->indptr, checksums, err));
+    OG_DO(og__array_finish(&t->indices, files->indices, checksums, err));
+    OG_DO(og__array_finish(&t->weights, files->weights, checksums, err));
+    OG_DO(og__array_finish(&t->rows, files->rows, checksums, err));
     drop_rows(t);
-out:
-    return rc;
+    return 0;
 }
 
 void og__thinned_discard(struct og_thinned *t)

@@ -56,20 +56,17 @@ static int append_list(void *arg, const struct og_edge_walk *walk, uint32_t dst,
     const struct og_graph *g = f->x->ds;
     const int64_t first_src = g->group[f->at->source].first;
     const int64_t first_dst = g->group[f->at->destination].first;
-    int rc = 0;
     for (size_t i = from; i < to; i++) {
         const int64_t ends[] = {walk->src[i] + first_src, dst + first_dst};
-        OG_TRY(og__npy_append(f->edges, &ends[f->which == DESTINATIONS], 1, err));
+        OG_DO(og__npy_append(f->edges, &ends[f->which == DESTINATIONS], 1, err));
     }
     if (f->weights)
-        OG_TRY(og__npy_append(f->weights, walk->weight + from, (int64_t)(to - from), err));
+        OG_DO(og__npy_append(f->weights, walk->weight + from, (int64_t)(to - from), err));
     f->done += (int64_t)(to - from);
     if (f->done < f->told + PIECE_EDGES && f->done < g->n_edges)
         return 0;
     f->told = f->done;
-    OG_TRY(og__writing_goes_on(f->x->observer, "edges", "edges", f->done, g->n_edges, err));
-out:
-    return rc;
+    return og__writing_goes_on(f->x->observer, "edges", "edges", f->done, g->n_edges, err);
 }
 
 static int append_all(struct edge_files *f, enum ends which, struct og_err *err)
@@ -270,14 +267,12 @@ static struct edge_name name_of(const struct og_relation *r, const char *prefix)
 static int export_edge_arrays(const struct exporter *x, struct og_err *err)
 {
     const struct og_graph *g = x->ds;
-    int rc = 0;
     for (uint32_t k = 0; k < g->n_relations; k++) {
         const struct og_relation *r = &g->relation[k];
-        OG_TRY(export_rows(x, &r->edges, name_of(r, "edge_attr").text, err));
-        OG_TRY(export_array(x, &r->edge_times, name_of(r, "edge_times").text, err));
+        OG_DO(export_rows(x, &r->edges, name_of(r, "edge_attr").text, err));
+        OG_DO(export_array(x, &r->edge_times, name_of(r, "edge_times").text, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Names of features, which meta.json has by types. */
@@ -366,39 +361,36 @@ static int write_meta(const struct exporter *x, struct og_err *err)
 static int export_npy(struct exporter *x, struct og_err *err)
 {
     const struct og_graph *g = x->ds;
-    int rc;
-    OG_TRY(export_edges(x, "edges.npy", false, err));
-    OG_TRY(export_groups(x, err));
-    OG_TRY(export_names(x, err));
-    OG_TRY(export_edge_arrays(x, err));
-    OG_TRY(export_array(x, &g->node_times, "node_times.npy", err));
-    OG_TRY(export_array(x, &g->labels, "label.npy", err));
+    OG_DO(export_edges(x, "edges.npy", false, err));
+    OG_DO(export_groups(x, err));
+    OG_DO(export_names(x, err));
+    OG_DO(export_edge_arrays(x, err));
+    OG_DO(export_array(x, &g->node_times, "node_times.npy", err));
+    OG_DO(export_array(x, &g->labels, "label.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "%s.npy", splits[s]);
-        OG_TRY(export_array(x, &g->split[s], name, err));
+        OG_DO(export_array(x, &g->split[s], name, err));
         snprintf(name, sizeof(name), "%s_edges.npy", splits[s]);
-        OG_TRY(export_array(x, &g->edges[s], name, err));
+        OG_DO(export_array(x, &g->edges[s], name, err));
         snprintf(name, sizeof(name), "%s_edge_type.npy", splits[s]); /* a type is a relation */
-        OG_TRY(export_array(x, &g->edge_relations[s], name, err));
+        OG_DO(export_array(x, &g->edge_relations[s], name, err));
         snprintf(name, sizeof(name), "%s.npy",
                  og__listed_name(OG__EDGE_LIST_LABELS, (enum og__split)s));
-        OG_TRY(export_array(x, &g->listed[OG__EDGE_LIST_LABELS][s], name, err));
+        OG_DO(export_array(x, &g->listed[OG__EDGE_LIST_LABELS][s], name, err));
         snprintf(name, sizeof(name), "%s_edge_attr.npy", splits[s]);
-        OG_TRY(export_array(x, &g->listed[OG__EDGE_LIST_ROWS][s], name, err));
+        OG_DO(export_array(x, &g->listed[OG__EDGE_LIST_ROWS][s], name, err));
         snprintf(name, sizeof(name), "%s.npy",
                  og__listed_name(OG__NODE_LIST_TIMES, (enum og__split)s));
-        OG_TRY(export_array(x, &g->listed[OG__NODE_LIST_TIMES][s], name, err));
+        OG_DO(export_array(x, &g->listed[OG__NODE_LIST_TIMES][s], name, err));
         snprintf(name, sizeof(name), "%s.npy",
                  og__listed_name(OG__EDGE_LIST_TIMES, (enum og__split)s));
-        OG_TRY(export_array(x, &g->listed[OG__EDGE_LIST_TIMES][s], name, err));
+        OG_DO(export_array(x, &g->listed[OG__EDGE_LIST_TIMES][s], name, err));
         snprintf(name, sizeof(name), "%s.npy",
                  og__negatives_name((enum og__split)s, g->negatives_each[s]));
-        OG_TRY(export_array(x, &g->negatives[s], name, err));
+        OG_DO(export_array(x, &g->negatives[s], name, err));
     }
-    OG_TRY(write_meta(x, err));
-out:
-    return rc;
+    return write_meta(x, err);
 }
 
 /* ---- graphbolt ---- */
@@ -521,23 +513,20 @@ static int make_folders(const struct exporter *x, struct og_err *err)
 static int export_graphbolt(struct exporter *x, struct og_err *err)
 {
     const struct og_graph *ds = x->ds;
-    int rc;
-    OG_TRY(make_folders(x, err));
-    OG_TRY(export_edges(x, "edges/edges.npy", true, err));
-    OG_TRY(export_rows(x, ds->group, "data/feat.npy", err));
-    OG_TRY(export_array(x, &ds->relation->weights, "data/weight.npy", err));
-    OG_TRY(export_rows(x, &ds->relation->edges, "data/edge_feat.npy", err));
+    OG_DO(make_folders(x, err));
+    OG_DO(export_edges(x, "edges/edges.npy", true, err));
+    OG_DO(export_rows(x, ds->group, "data/feat.npy", err));
+    OG_DO(export_array(x, &ds->relation->weights, "data/weight.npy", err));
+    OG_DO(export_rows(x, &ds->relation->edges, "data/edge_feat.npy", err));
     for (int s = 0; s < OG__SPLITS; s++) {
         char name[32];
         snprintf(name, sizeof(name), "set/%s_seeds.npy", splits[s]);
-        OG_TRY(export_array(x, &ds->split[s], name, err));
+        OG_DO(export_array(x, &ds->split[s], name, err));
         snprintf(name, sizeof(name), "set/%s_labels.npy", splits[s]);
         if (ds->split[s].fd >= 0 && ds->labels.fd >= 0)
-            OG_TRY(export_labels(x, (enum og__split)s, name, err));
+            OG_DO(export_labels(x, (enum og__split)s, name, err));
     }
-    OG_TRY(write_yaml(x, err));
-out:
-    return rc;
+    return write_yaml(x, err);
 }
 
 /* ---- what is left out ---- */

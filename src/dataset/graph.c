@@ -242,7 +242,6 @@ static int check_descriptors(const struct og_graph *g, const struct og_meta *m, 
 
 static int open_relations(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         struct og_npy *const array[] = {[OG__INDPTR] = &g->relation[r].indptr,
                                         [OG__INDICES] = &g->relation[r].indices,
@@ -251,28 +250,25 @@ static int open_relations(struct og_graph *g, const struct og_meta *m, struct og
                                         [OG__EDGE_FEATURES] = &g->relation[r].edges.rows,
                                         [OG__EDGE_TIMES] = &g->relation[r].edge_times};
         for (enum og__array a = OG__INDPTR; a < OG__RELATION_ARRAYS; a++)
-            OG_TRY(
+            OG_DO(
                 open_array(g, m, og__relation_array(g, r, a).text, a > OG__INDICES, array[a], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int open_groups(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
         const struct og_array_name name = og__group_array(g, k);
         struct og_npy *rows = &g->group[k].rows;
         struct og_meta_file f;
-        OG_TRY(og__meta_find_file(m, name.text, &f, g->path, err));
-        OG_TRY(f.stripes.parts > 0 ? open_parts(g, rows, &f, nodes_of(g, m, k), err)
-                                   : open_array(g, m, name.text, !m->type[k].has_rows, rows, err));
-        OG_TRY(open_array(g, m, og__scales_array(g, k).text, true, &g->group[k].scales, err));
-        OG_TRY(open_array(g, m, og__rest_array(g, k).text, true, &g->group[k].rest, err));
+        OG_DO(og__meta_find_file(m, name.text, &f, g->path, err));
+        OG_DO(f.stripes.parts > 0 ? open_parts(g, rows, &f, nodes_of(g, m, k), err)
+                                  : open_array(g, m, name.text, !m->type[k].has_rows, rows, err));
+        OG_DO(open_array(g, m, og__scales_array(g, k).text, true, &g->group[k].scales, err));
+        OG_DO(open_array(g, m, og__rest_array(g, k).text, true, &g->group[k].rest, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 const char *og__negatives_name(enum og__split split, bool each)
@@ -313,21 +309,19 @@ static int open_lists(struct og_graph *g, const struct og_meta *m, struct og_err
 {
     static const char *const beside[OG__SPLITS] = {"train_edge_relations", "valid_edge_relations",
                                                    "test_edge_relations"};
-    int rc = 0;
     for (enum og__array a = OG__LABELS; a < OG__ARRAYS; a++)
-        OG_TRY(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
+        OG_DO(open_array(g, m, og__array_name(a), true, og__array_of(g, a), err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
-        OG_TRY(open_negatives(g, m, s, err));
+        OG_DO(open_negatives(g, m, s, err));
     for (enum og__listed i = 0; i < OG__LISTED; i++)
         for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
-            OG_TRY(open_array(g, m, og__listed_name(i, s), true, &g->listed[i][s], err));
-    OG_TRY(open_array(g, m, "node_ids", true, &g->node_ids, err));
+            OG_DO(open_array(g, m, og__listed_name(i, s), true, &g->listed[i][s], err));
+    OG_DO(open_array(g, m, "node_ids", true, &g->node_ids, err));
     if (!og__form_of(g)->lists_relations)
         return 0;
     for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(open_array(g, m, beside[s], true, &g->edge_relations[s], err));
-out:
-    return rc;
+        OG_DO(open_array(g, m, beside[s], true, &g->edge_relations[s], err));
+    return 0;
 }
 
 /* ---- do they agree? ---- */
@@ -377,10 +371,9 @@ static int check_counts(const struct og_graph *g, const struct og_meta *m, struc
 
 static int check_structure(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         struct og_relation *of = &g->relation[r];
-        OG_TRY(check_relation(of, m->type[of->destination].count, m->relation[r].n_edges, err));
+        OG_DO(check_relation(of, m->type[of->destination].count, m->relation[r].n_edges, err));
         g->n_edges += of->n_edges;
     }
     for (uint32_t k = 0; k < g->n_groups; k++) {
@@ -390,10 +383,8 @@ static int check_structure(struct og_graph *g, const struct og_meta *m, struct o
     }
     for (uint32_t r = 0; r < g->n_relations; r++)
         g->relation[r].n_sources = g->group[g->relation[r].source].n_nodes;
-    OG_TRY(og__graph_check_times(&g->node_times, g->n_nodes, "[N]", err));
-    rc = check_counts(g, m, err);
-out:
-    return rc;
+    OG_DO(og__graph_check_times(&g->node_times, g->n_nodes, "[N]", err));
+    return check_counts(g, m, err);
 }
 
 static int check_labels(struct og_graph *g, const struct og_meta *m, struct og_err *err)
@@ -426,11 +417,8 @@ static int check_labels(struct og_graph *g, const struct og_meta *m, struct og_e
 
 static int check_lists(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
-    int rc;
-    OG_TRY(check_labels(g, m, err));
-    OG_TRY(og__graph_check_splits(g, err));
-out:
-    return rc;
+    OG_DO(check_labels(g, m, err));
+    return og__graph_check_splits(g, err);
 }
 
 /* ---- open and close ---- */
@@ -552,9 +540,7 @@ int og__graph_open(const char *path, struct og_graph **out, struct og_err *err)
 int og__graph_has_types(const char *path, bool *has, struct og_err *err)
 {
     struct og_meta m;
-    const int rc = og__meta_open(&m, path, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__meta_open(&m, path, err));
     *has = m.format == OG__FORMAT_TYPED;
     og__meta_release(&m);
     return 0;
@@ -665,9 +651,7 @@ int og__graph_spare(const struct og_graph *g, const char *path, struct og_err *e
     struct file_search s = {.wanted = &there};
     if (!path || lstat(path, &there) < 0)
         return 0;
-    const int rc = og__dataset_has(g->path, &there, &s.found, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__dataset_has(g->path, &there, &s.found, err));
     each_array((struct og_graph *)g, look_for, &s);
     return s.found ? og__fail(err, -EEXIST, "choose another name",
                               "%s: a file of the dataset, which is only read", path)

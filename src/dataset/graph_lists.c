@@ -50,12 +50,8 @@ static int read_ids(const struct id_check *c, const struct og_npy *a, uint32_t *
     int64_t chunk[CHUNK];
     for (int64_t first = 0; first < a->shape[0]; first += CHUNK) {
         int64_t n = OG_MIN(a->shape[0] - first, (int64_t)CHUNK);
-        int rc = og__npy_read_int64(a, first, n, chunk, err);
-        if (rc < 0)
-            return rc;
-        rc = check_ids(c, chunk, first, n, ids + first, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__npy_read_int64(a, first, n, chunk, err));
+        OG_DO(check_ids(c, chunk, first, n, ids + first, err));
     }
     return 0;
 }
@@ -140,9 +136,7 @@ static int read_negatives(const struct og_graph *g, const struct og_npy *flat, u
     int64_t chunk[CHUNK];
     for (int64_t first = 0, n; first < flat->shape[0]; first += n) {
         n = OG_MIN(flat->shape[0] - first, (int64_t)CHUNK);
-        const int rc = og__npy_read_int64(flat, first, n, chunk, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__npy_read_int64(flat, first, n, chunk, err));
         for (int64_t i = 0; i < n; i++) {
             if (chunk[i] < 0 || chunk[i] >= g->n_nodes)
                 return og__fail(err, -EINVAL, again_hint,

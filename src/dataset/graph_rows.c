@@ -44,7 +44,6 @@ static int load_rest(struct og_group *g, struct og_err *err)
 {
     const struct og_npy *a = &g->rest;
     const size_t each = og__entry_bytes(g->dim, g->stored);
-    int rc = 0;
     if (a->fd < 0 && g->sparse.longest > g->sparse.room)
         return og__fail(err, -EINVAL, og__graph_again_hint,
                         "%s: sparse rows, without feature_rest.npy", g->rows.path);
@@ -56,10 +55,8 @@ static int load_rest(struct og_group *g, struct og_err *err)
                         a->path, each);
     g->sparse.n_rest = (uint32_t)((size_t)a->shape[0] / each);
     g->sparse.rest = g->rest_bytes = malloc(OG_MAX((size_t)a->shape[0], (size_t)1));
-    OG_TRY(g->rest_bytes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path));
-    OG_TRY(og__npy_read(a, 0, a->shape[0], g->rest_bytes, err));
-out:
-    return rc;
+    OG_DO(g->rest_bytes ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path));
+    return og__npy_read(a, 0, a->shape[0], g->rest_bytes, err);
 }
 
 /* dim, dtype: in meta.json, or -1. */
@@ -69,9 +66,7 @@ static int check_rows(struct og_group *g, int64_t rows, const char *of, int64_t 
     const struct og_npy *a = &g->rows;
     if (!og__npy_there(a))
         return 0;
-    int rc = take_dtype(g, dtype, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(take_dtype(g, dtype, err));
     if (a->shape[0] != rows)
         return og__graph_disagree(a->path, of, rows, a->shape[0], err);
     if (dim >= 0 && dim != a->shape[1])
@@ -85,7 +80,6 @@ static int check_rows(struct og_group *g, int64_t rows, const char *of, int64_t 
 static int load_scales(struct og_group *g, struct og_err *err)
 {
     const struct og_npy *a = &g->scales;
-    int rc;
     if (a->fd < 0)
         return og__dtype_scaled(g->stored) ? og__fail(err, -EINVAL, og__graph_again_hint,
                                                       "%s: %s, without feature_scales.npy",
@@ -95,15 +89,14 @@ static int load_scales(struct og_group *g, struct og_err *err)
         return og__fail(err, -EINVAL, og__graph_again_hint, "%s: must be float32 [%d]", a->path,
                         g->dim);
     g->scale = malloc((size_t)g->dim * sizeof(*g->scale));
-    OG_TRY(g->scale ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path));
-    OG_TRY(og__npy_read(a, 0, a->shape[0], g->scale, err));
+    OG_DO(g->scale ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", a->path));
+    OG_DO(og__npy_read(a, 0, a->shape[0], g->scale, err));
     for (int c = 0; c < g->dim; c++)
         if (!isfinite(g->scale[c]) || g->scale[c] <= 0)
-            OG_TRY(og__fail(err, -EINVAL, og__graph_again_hint,
+            return og__fail(err, -EINVAL, og__graph_again_hint,
                             "%s: row %d: %g, not a number above 0", a->path, c,
-                            (double)g->scale[c]));
-out:
-    return rc;
+                            (double)g->scale[c]);
+    return 0;
 }
 
 int og__check_group(struct og_group *g, const struct og_type_meta *m, struct og_err *err)
@@ -111,16 +104,13 @@ int og__check_group(struct og_group *g, const struct og_type_meta *m, struct og_
     const int64_t workers = g->graph->workers;
     const int64_t rows =
         workers ? (g->n_nodes + workers - 1 - g->graph->worker) / workers : g->n_nodes;
-    int rc;
     const bool sparse = m->room > 0 && og__npy_there(&g->rows);
-    OG_TRY(check_rows(g, rows, "rows, num_nodes", sparse ? -1 : m->dim, sparse ? OG_U8 : m->dtype,
-                      err));
+    OG_DO(check_rows(g, rows, "rows, num_nodes", sparse ? -1 : m->dim, sparse ? OG_U8 : m->dtype,
+                     err));
     if (sparse)
-        OG_TRY(take_sparse(g, m, err));
-    OG_TRY(load_scales(g, err));
-    OG_TRY(load_rest(g, err));
-out:
-    return rc;
+        OG_DO(take_sparse(g, m, err));
+    OG_DO(load_scales(g, err));
+    return load_rest(g, err);
 }
 
 int og__check_edge_rows(struct og_relation *r, const struct og_relation_meta *m, struct og_err *err)

@@ -113,14 +113,13 @@ static int check_edge_rows(const struct og_graph *g, int s, struct og_err *err)
 
 static int check_listed(const struct og_graph *g, struct og_err *err)
 {
-    int rc = 0;
     for (int s = 0; s < OG__SPLITS; s++) {
-        OG_TRY(check_edge_labels(g, s, err));
-        OG_TRY(check_edge_rows(g, s, err));
-        OG_TRY(og__graph_check_times(&g->listed[OG__NODE_LIST_TIMES][s], g->split[s].shape[0],
-                                     "[nodes of the split]", err));
-        OG_TRY(og__graph_check_times(&g->listed[OG__EDGE_LIST_TIMES][s], edges_in(g, s),
-                                     "[edges of the split]", err));
+        OG_DO(check_edge_labels(g, s, err));
+        OG_DO(check_edge_rows(g, s, err));
+        OG_DO(og__graph_check_times(&g->listed[OG__NODE_LIST_TIMES][s], g->split[s].shape[0],
+                                    "[nodes of the split]", err));
+        OG_DO(og__graph_check_times(&g->listed[OG__EDGE_LIST_TIMES][s], edges_in(g, s),
+                                    "[edges of the split]", err));
         for (enum og__listed i = 0; i < OG__LISTED; i++) {
             const struct og_npy *a = &g->listed[i][s];
             if (a->fd >= 0 && og__is_of_edges(i) && a->shape[0] != edges_in(g, s))
@@ -128,8 +127,7 @@ static int check_listed(const struct og_graph *g, struct og_err *err)
                                           err);
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int check_node_ids(const struct og_graph *g, struct og_err *err)
@@ -143,13 +141,10 @@ static int check_node_ids(const struct og_graph *g, struct og_err *err)
 
 int og__graph_check_splits(const struct og_graph *g, struct og_err *err)
 {
-    int rc;
-    OG_TRY(check_node_splits(g, err));
-    OG_TRY(check_edges(g, err));
-    OG_TRY(check_edge_relations(g, err));
-    OG_TRY(check_negatives(g, err));
-    OG_TRY(check_listed(g, err));
-    OG_TRY(check_node_ids(g, err));
-out:
-    return rc;
+    OG_DO(check_node_splits(g, err));
+    OG_DO(check_edges(g, err));
+    OG_DO(check_edge_relations(g, err));
+    OG_DO(check_negatives(g, err));
+    OG_DO(check_listed(g, err));
+    return check_node_ids(g, err);
 }

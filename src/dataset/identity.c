@@ -35,29 +35,25 @@ static int64_t page_at(int64_t bytes, uint64_t k)
 /* Requests all pages before the first wait: a disk serves them in parallel. */
 static int look_at_pages(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
 {
-    int rc = 0;
     for (uint64_t k = 0; k < PAGES; k++) {
         const struct og_npy_piece p = og__npy_piece(a, page_at(a->bytes, k), PAGE);
         posix_fadvise(p.file->fd, p.at, (off_t)p.bytes, POSIX_FADV_WILLNEED);
     }
     for (uint64_t k = 0; k < PAGES; k++) {
-        OG_TRY(og__npy_read_bytes(a, page_at(a->bytes, k), PAGE, buffer, err));
+        OG_DO(og__npy_read_bytes(a, page_at(a->bytes, k), PAGE, buffer, err));
         *sum = mix(*sum, buffer, PAGE);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int look_at_all(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
 {
-    int rc = 0;
     for (int64_t at = 0; at < a->bytes; at += PIECE) {
         size_t n = (size_t)OG_MIN(a->bytes - at, (int64_t)PIECE);
-        OG_TRY(og__npy_read_bytes(a, at, n, buffer, err));
+        OG_DO(og__npy_read_bytes(a, at, n, buffer, err));
         *sum = mix(*sum, buffer, n);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int look_at(const struct og_npy *a, char *buffer, uint64_t *sum, struct og_err *err)
@@ -135,9 +131,7 @@ static int look_at_parts(const struct og_npy *a, const struct og_meta_file *decl
     bool has_birth = true;
     for (uint32_t p = 0; p < all->stripes.parts; p++) {
         struct file_state one = {0};
-        int rc = stat_file(&all->part[p], &one, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(stat_file(&all->part[p], &one, err));
         if (p == 0 || is_later(one.written, written))
             memcpy(&written[1], &one.written[1], 2 * sizeof(*written));
         s->file = mix(s->file, one.file, sizeof(one.file));
@@ -154,9 +148,7 @@ static int look_at_file(const struct og_npy *a, const struct og_meta_file *decla
     struct file_state one = {0};
     if (a->parts)
         return look_at_parts(a, declared, s, err);
-    int rc = stat_file(a, &one, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(stat_file(a, &one, err));
     s->written = mix(0, one.written, sizeof(one.written));
     s->file = one.has_birth ? mix(0, one.file, sizeof(one.file)) : 0;
     return 0;
@@ -249,13 +241,11 @@ static int mix_array(uint64_t *sum, const struct og_npy *a, struct og_err *err)
 static int mix_part(uint64_t *sum, const struct part *p, const struct og_npy *const *array,
                     struct og_err *err)
 {
-    int rc = 0;
     *sum = mix(*sum, p, sizeof(*p));
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         if (!came_later(a) || (array[a] && og__npy_there(array[a])))
-            OG_TRY(mix_array(sum, array[a], err));
-out:
-    return rc;
+            OG_DO(mix_array(sum, array[a], err));
+    return 0;
 }
 
 static int mix_lists(uint64_t *sum, struct og_graph *g, struct og_err *err)
@@ -298,22 +288,20 @@ static int mix_relation(uint64_t *sum, const struct og_relation *r, struct og_er
 int og__identify_parts(struct og_graph *g, const struct og_meta *m, struct og_err *err)
 {
     uint64_t *sum = &g->identity.contents;
-    int rc;
     (void)m;
-    OG_TRY(mix_lists(sum, g, err));
+    OG_DO(mix_lists(sum, g, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
-        OG_TRY(mix_group(sum, &g->group[k], err));
+        OG_DO(mix_group(sum, &g->group[k], err));
     for (uint32_t r = 0; r < g->n_relations; r++)
-        OG_TRY(mix_relation(sum, &g->relation[r], err));
+        OG_DO(mix_relation(sum, &g->relation[r], err));
     for (int s = 0; s < OG__SPLITS; s++) {
         if (g->edge_relations[s].fd >= 0)
-            OG_TRY(mix_array(sum, &g->edge_relations[s], err));
+            OG_DO(mix_array(sum, &g->edge_relations[s], err));
         for (int i = 0; i < OG__LISTED; i++)
             if (g->listed[i][s].fd >= 0)
-                OG_TRY(mix_array(sum, &g->listed[i][s], err));
+                OG_DO(mix_array(sum, &g->listed[i][s], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 uint64_t og__contents_of_all(const struct og_graph *g, uint32_t group)
@@ -347,15 +335,13 @@ static int mix_file(uint64_t *sum, const struct og_npy *a, struct og_err *err)
 /* The identity of a heterogeneous graph has contents alone. */
 static int mix_files(uint64_t *sum, const struct og_graph *g, bool weights, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t r = 0; r < g->n_relations; r++) {
-        OG_TRY(mix_file(sum, &g->relation[r].indptr, err));
-        OG_TRY(mix_file(sum, &g->relation[r].indices, err));
+        OG_DO(mix_file(sum, &g->relation[r].indptr, err));
+        OG_DO(mix_file(sum, &g->relation[r].indices, err));
         if (weights)
-            OG_TRY(mix_file(sum, &g->relation[r].weights, err));
+            OG_DO(mix_file(sum, &g->relation[r].weights, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__structure_state(const struct og_graph *g, bool weights, uint64_t *state, struct og_err *err)

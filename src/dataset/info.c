@@ -35,18 +35,15 @@ static int read_degrees(const struct og_relation *r, struct degrees *d, struct o
 {
     int64_t ptr[1024];
     struct og_indptr_check check = {.of = r};
-    int rc;
     for (int64_t first = 0, n; first <= r->n_nodes; first += n) {
         n = OG_MIN(r->n_nodes + 1 - first, (int64_t)OG_COUNT(ptr));
         int64_t before = check.last;
-        OG_TRY(og__npy_read_int64(&r->indptr, first, n, ptr, err));
-        OG_TRY(og__check_indptr(&check, ptr, first, (size_t)n, err));
+        OG_DO(og__npy_read_int64(&r->indptr, first, n, ptr, err));
+        OG_DO(og__check_indptr(&check, ptr, first, (size_t)n, err));
         for (int64_t i = first == 0; i < n; i++)
             count_degree(d, ptr[i] - (i > 0 ? ptr[i - 1] : before));
     }
-    OG_TRY(og__check_indptr_end(&check, err));
-out:
-    return rc;
+    return og__check_indptr_end(&check, err);
 }
 
 /* The degree that a share of the nodes does not exceed. Above 2^16 the power of two below it. */
@@ -141,9 +138,7 @@ static json_t *parts_json(const struct og_npy *features)
 static int plain_json(struct og_graph *g, struct degrees *d, json_t **out, struct og_err *err)
 {
     const struct og_group *rows = g->group;
-    const int rc = read_degrees(g->relation, d, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_degrees(g->relation, d, err));
     json_t *root =
         json_pack("{s:i s:s s:i s:b s:b s:b}", "feature_dim", rows->dim, "feature_dtype",
                   og__dtype_name(rows->stored), "num_classes", g->n_classes, "multi_label",
@@ -204,9 +199,7 @@ out:
 static int typed_json(struct og_graph *g, struct degrees *d, json_t **out, struct og_err *err)
 {
     json_t *relations;
-    const int rc = relations_json(g, d, &relations, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(relations_json(g, d, &relations, err));
     json_t *root = json_pack("{s:i s:b s:b s:b s:o s:o}", "num_classes", g->n_classes,
                              "multi_label", g->multi_label, "regression", g->regression, "shares",
                              g->shares, "node_types", types_json(g), "relations", relations);

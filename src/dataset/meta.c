@@ -109,28 +109,26 @@ static int get_parts(json_t *object, struct og_meta_file *f, const char *name, s
     json_t *parts = json_object_get(object, "parts");
     int64_t unit = 0;
     const size_t n = json_array_size(parts);
-    int rc;
-    OG_TRY(get_count(object, "unit", UINT32_MAX, &unit, name, err));
+    OG_DO(get_count(object, "unit", UINT32_MAX, &unit, name, err));
     if (unit < 1)
-        OG_TRY(wrong(name, "unit", "the rows of a unit", err));
+        OG_DO(wrong(name, "unit", "the rows of a unit", err));
     if (n < 2 || n > OG_MOST_PARTS)
-        OG_TRY(wrong(name, "parts", expected, err));
+        OG_DO(wrong(name, "parts", expected, err));
     for (size_t i = 0; i < n; i++) {
         const json_t *part = json_array_get(parts, i);
         const char *path = json_string_value(json_object_get(part, "path"));
         const json_t *contents = json_object_get(part, "contents");
         uint64_t number;
         if (!path || !*path)
-            OG_TRY(wrong(name, "parts", expected, err));
+            OG_DO(wrong(name, "parts", expected, err));
         if (contents && !og__json_hex_get(contents, &number))
-            OG_TRY(wrong(name, "contents", "16 hexadecimal digits", err));
+            OG_DO(wrong(name, "contents", "16 hexadecimal digits", err));
     }
     f->whole = -1;
-    OG_TRY(get_count(object, "bytes", INT64_MAX, &f->whole, name, err));
+    OG_DO(get_count(object, "bytes", INT64_MAX, &f->whole, name, err));
     f->stripes = (struct og_stripes){.parts = (uint32_t)n, .unit = (uint32_t)unit};
     f->parts = parts;
-out:
-    return rc;
+    return 0;
 }
 
 struct og_meta_part og__meta_part(const struct og_meta_file *f, uint32_t part)
@@ -149,17 +147,15 @@ static int get_share(json_t *object, struct og_meta_file *f, const char *name, s
 {
     int64_t workers = 0;
     int64_t worker = 0;
-    int rc;
-    OG_TRY(get_count(object, "workers", OG_MOST_PARTS, &workers, name, err));
-    OG_TRY(get_count(object, "worker", OG_MOST_PARTS, &worker, name, err));
+    OG_DO(get_count(object, "workers", OG_MOST_PARTS, &workers, name, err));
+    OG_DO(get_count(object, "worker", OG_MOST_PARTS, &worker, name, err));
     if (workers < 2 || worker >= workers)
-        OG_TRY(wrong(name, "workers", "2 to 64, and \"worker\" below it", err));
+        OG_DO(wrong(name, "workers", "2 to 64, and \"worker\" below it", err));
     if (!og__json_hex_get(json_object_get(object, "contents"), &f->contents))
-        OG_TRY(wrong(name, "contents", "16 hexadecimal digits", err));
+        OG_DO(wrong(name, "contents", "16 hexadecimal digits", err));
     f->workers = (uint32_t)workers;
     f->worker = (uint32_t)worker;
-out:
-    return rc;
+    return 0;
 }
 
 static int get_file(json_t *files, const char *key, struct og_meta_file *f, const char *name,
@@ -168,7 +164,6 @@ static int get_file(json_t *files, const char *key, struct og_meta_file *f, cons
     json_t *object = json_object_get(files, key);
     const char *dtype = NULL;
     const bool of_features = strncmp(key, "features", strlen("features")) == 0;
-    int rc = 0;
     if (!object)
         return 0;
     if (!json_is_object(object))
@@ -176,22 +171,21 @@ static int get_file(json_t *files, const char *key, struct og_meta_file *f, cons
     if (of_features && json_object_get(object, "parts"))
         return get_parts(object, f, name, err);
     if (strcmp(key, names[OG__FEATURES]) == 0 && json_object_get(object, "workers"))
-        OG_TRY(get_share(object, f, name, err));
-    OG_TRY(get_text(object, "path", &f->path, name, err));
-    OG_TRY(get_text(object, "dtype", &dtype, name, err));
-    OG_TRY(get_count(object, "offset", INT64_MAX / 2, &f->offset, name, err));
+        OG_DO(get_share(object, f, name, err));
+    OG_DO(get_text(object, "path", &f->path, name, err));
+    OG_DO(get_text(object, "dtype", &dtype, name, err));
+    OG_DO(get_count(object, "offset", INT64_MAX / 2, &f->offset, name, err));
     if (!f->path || !*f->path)
-        OG_TRY(wrong(name, "path", "the name of a file", err));
+        OG_DO(wrong(name, "path", "the name of a file", err));
     f->raw = dtype != NULL;
     if (f->raw) {
         int type = find_type(dtype);
         if (type < 0)
-            OG_TRY(wrong(name, "dtype", "a NumPy type such as float32", err));
+            OG_DO(wrong(name, "dtype", "a NumPy type such as float32", err));
         f->type = (enum og__npy_type)type;
-        OG_TRY(get_shape(json_object_get(object, "shape"), f, name, err));
+        OG_DO(get_shape(json_object_get(object, "shape"), f, name, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int get_dtype(json_t *object, const char *key, int *out, const char *name,
@@ -208,9 +202,8 @@ static int get_dtype(json_t *object, const char *key, int *out, const char *name
 /* The form of sparse rows. */
 static int get_form(json_t *object, struct og_type_meta *t, const char *name, struct og_err *err)
 {
-    int rc;
-    OG_TRY(get_count(object, "feature_entries", INT32_MAX / 16, &t->room, name, err));
-    OG_TRY(get_count(object, "feature_entries_most", INT32_MAX / 16, &t->longest, name, err));
+    OG_DO(get_count(object, "feature_entries", INT32_MAX / 16, &t->room, name, err));
+    OG_DO(get_count(object, "feature_entries_most", INT32_MAX / 16, &t->longest, name, err));
     if (t->room < 0)
         return t->dtype == OG_ONE ? wrong(name, "feature_dtype", "one of sparse rows", err) : 0;
     if (t->dim < 1 || t->dtype < 0 || og__dtype_scaled((enum og_dtype)t->dtype))
@@ -220,43 +213,37 @@ static int get_form(json_t *object, struct og_type_meta *t, const char *name, st
         return wrong(name, "feature_entries", "a multiple of 4", err);
     if (t->longest < 0 || t->longest > t->dim)
         return wrong(name, "feature_entries_most", "there, and feature_dim at most", err);
-out:
-    return rc;
+    return 0;
 }
 
 /* What the features of nodes are, or of edges. */
 static int get_rows(json_t *object, bool of_edges, int64_t *dim, int *dtype, const char *name,
                     struct og_err *err)
 {
-    int rc;
-    OG_TRY(get_count(object, of_edges ? "edge_feature_dim" : "feature_dim", INT32_MAX / 8, dim,
-                     name, err));
-    OG_TRY(get_dtype(object, of_edges ? "edge_feature_dtype" : "feature_dtype", dtype, name, err));
-out:
-    return rc;
+    OG_DO(get_count(object, of_edges ? "edge_feature_dim" : "feature_dim", INT32_MAX / 8, dim, name,
+                    err));
+    return get_dtype(object, of_edges ? "edge_feature_dtype" : "feature_dtype", dtype, name, err);
 }
 
 static int get_facts(struct og_meta *m, const char *name, struct og_err *err)
 {
-    int rc = 0;
-    OG_TRY(get_text(m->root, "name", &m->name, name, err));
-    OG_TRY(get_text(m->root, "task", &m->task, name, err));
-    OG_TRY(get_count(m->root, "num_nodes", UINT32_MAX - 1, &m->n_nodes, name, err));
-    OG_TRY(get_count(m->root, "num_edges", INT64_MAX / 16, &m->n_edges, name, err));
-    OG_TRY(get_count(m->root, "num_classes", INT32_MAX / 8, &m->n_classes, name, err));
+    OG_DO(get_text(m->root, "name", &m->name, name, err));
+    OG_DO(get_text(m->root, "task", &m->task, name, err));
+    OG_DO(get_count(m->root, "num_nodes", UINT32_MAX - 1, &m->n_nodes, name, err));
+    OG_DO(get_count(m->root, "num_edges", INT64_MAX / 16, &m->n_edges, name, err));
+    OG_DO(get_count(m->root, "num_classes", INT32_MAX / 8, &m->n_classes, name, err));
     json_t *multi = json_object_get(m->root, "multi_label");
     if (multi && !json_is_boolean(multi))
-        OG_TRY(wrong(name, "multi_label", "true or false", err));
+        OG_DO(wrong(name, "multi_label", "true or false", err));
     if (multi)
         m->multi_label = json_is_true(multi);
     json_t *symmetric = json_object_get(m->root, "symmetric");
     if (symmetric && !json_is_boolean(symmetric))
-        OG_TRY(wrong(name, "symmetric", "true or false", err));
+        OG_DO(wrong(name, "symmetric", "true or false", err));
     m->symmetric = json_is_true(symmetric) && m->format == OG__FORMAT_PLAIN;
     if (m->n_classes < 0)
-        OG_TRY(wrong(name, "num_classes", "there", err));
-out:
-    return rc;
+        OG_DO(wrong(name, "num_classes", "there", err));
+    return 0;
 }
 
 /* ---- types of nodes and of edges ---- */
@@ -285,17 +272,15 @@ static int get_name(const json_t *object, const char *key, const char **out, con
 
 static int get_type(json_t *object, struct og_type_meta *t, const char *name, struct og_err *err)
 {
-    int rc;
     *t = (struct og_type_meta){.count = -1, .dim = -1, .dtype = -1, .room = -1, .longest = -1};
-    OG_TRY(get_name(object, "name", &t->name, name, err));
-    OG_TRY(get_count(object, "count", UINT32_MAX - 1, &t->count, name, err));
-    OG_TRY(get_rows(object, false, &t->dim, &t->dtype, name, err));
-    OG_TRY(get_form(object, t, name, err));
+    OG_DO(get_name(object, "name", &t->name, name, err));
+    OG_DO(get_count(object, "count", UINT32_MAX - 1, &t->count, name, err));
+    OG_DO(get_rows(object, false, &t->dim, &t->dtype, name, err));
+    OG_DO(get_form(object, t, name, err));
     t->has_rows = t->dim > 0;
     if (t->count < 1)
-        OG_TRY(wrong(name, "count", "there, and 1 at least", err));
-out:
-    return rc;
+        OG_DO(wrong(name, "count", "there, and 1 at least", err));
+    return 0;
 }
 
 static int find_named(const struct og_meta *m, const json_t *object, const char *key, uint32_t *out,
@@ -316,15 +301,12 @@ static int find_named(const struct og_meta *m, const json_t *object, const char 
 static int get_relation(const struct og_meta *m, json_t *object, struct og_relation_meta *r,
                         const char *name, struct og_err *err)
 {
-    int rc;
     *r = (struct og_relation_meta){.n_edges = -1, .edge_dim = -1, .edge_dtype = -1};
-    OG_TRY(find_named(m, object, "source", &r->source, name, err));
-    OG_TRY(get_name(object, "name", &r->name, name, err));
-    OG_TRY(find_named(m, object, "destination", &r->destination, name, err));
-    OG_TRY(get_count(object, "num_edges", INT64_MAX / 16, &r->n_edges, name, err));
-    OG_TRY(get_rows(object, true, &r->edge_dim, &r->edge_dtype, name, err));
-out:
-    return rc;
+    OG_DO(find_named(m, object, "source", &r->source, name, err));
+    OG_DO(get_name(object, "name", &r->name, name, err));
+    OG_DO(find_named(m, object, "destination", &r->destination, name, err));
+    OG_DO(get_count(object, "num_edges", INT64_MAX / 16, &r->n_edges, name, err));
+    return get_rows(object, true, &r->edge_dim, &r->edge_dtype, name, err);
 }
 
 static bool same_relation(const struct og_relation_meta *a, const struct og_relation_meta *b)
@@ -336,7 +318,6 @@ static bool same_relation(const struct og_relation_meta *a, const struct og_rela
 /* The totals of format 1, for a homogeneous graph. */
 static int get_all(struct og_meta *m, const char *name, struct og_err *err)
 {
-    int rc = 0;
     if (!(m->type = calloc(1, sizeof(*m->type))) ||
         !(m->relation = calloc(1, sizeof(*m->relation))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
@@ -350,11 +331,9 @@ static int get_all(struct og_meta *m, const char *name, struct og_err *err)
                                      .has_rows = true};
     *m->relation = (struct og_relation_meta){
         .name = "", .n_edges = m->n_edges, .edge_dim = -1, .edge_dtype = -1};
-    OG_TRY(get_rows(m->root, false, &m->type->dim, &m->type->dtype, name, err));
-    OG_TRY(get_form(m->root, m->type, name, err));
-    OG_TRY(get_rows(m->root, true, &m->relation->edge_dim, &m->relation->edge_dtype, name, err));
-out:
-    return rc;
+    OG_DO(get_rows(m->root, false, &m->type->dim, &m->type->dtype, name, err));
+    OG_DO(get_form(m->root, m->type, name, err));
+    return get_rows(m->root, true, &m->relation->edge_dim, &m->relation->edge_dtype, name, err);
 }
 
 static int get_types(struct og_meta *m, const char *name, struct og_err *err)
@@ -362,44 +341,40 @@ static int get_types(struct og_meta *m, const char *name, struct og_err *err)
     const json_t *list = json_object_get(m->root, "node_types");
     const size_t n = json_array_size(list);
     int64_t total = 0;
-    int rc = 0;
     if (n < 1 || n > OG_MOST_TYPES)
         return wrong(name, "node_types", "a list of 1 to 256 types", err);
     if (!(m->type = calloc(n, sizeof(*m->type))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     for (; m->n_types < n; m->n_types++) {
         struct og_type_meta *t = &m->type[m->n_types];
-        OG_TRY(get_type(json_array_get(list, m->n_types), t, name, err));
+        OG_DO(get_type(json_array_get(list, m->n_types), t, name, err));
         for (uint32_t i = 0; i < m->n_types; i++)
             if (strcmp(m->type[i].name, t->name) == 0)
-                OG_TRY(wrong(name, "node_types", "types of different names", err));
+                OG_DO(wrong(name, "node_types", "types of different names", err));
         total += t->count;
     }
     if (total >= UINT32_MAX || (m->n_nodes >= 0 && m->n_nodes != total))
-        OG_TRY(wrong(name, "num_nodes", "the sum of the counts of \"node_types\"", err));
+        OG_DO(wrong(name, "num_nodes", "the sum of the counts of \"node_types\"", err));
     m->n_nodes = total;
-out:
-    return rc;
+    return 0;
 }
 
 static int get_relations(struct og_meta *m, const char *name, struct og_err *err)
 {
     const json_t *list = json_object_get(m->root, "relations");
     const size_t n = json_array_size(list);
-    int rc = 0;
     if (n < 1 || n > OG_MOST_RELATIONS)
         return wrong(name, "relations", "a list of 1 to 1024 relations", err);
     if (!(m->relation = calloc(n, sizeof(*m->relation))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", name);
     for (; m->n_relations < n; m->n_relations++) {
         struct og_relation_meta *r = &m->relation[m->n_relations];
-        OG_TRY(get_relation(m, json_array_get(list, m->n_relations), r, name, err));
+        OG_DO(get_relation(m, json_array_get(list, m->n_relations), r, name, err));
         for (uint32_t i = 0; i < m->n_relations; i++)
             if (same_relation(&m->relation[i], r))
-                OG_TRY(wrong(name, "relations", "relations that differ", err));
+                OG_DO(wrong(name, "relations", "relations that differ", err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- all of it ---- */

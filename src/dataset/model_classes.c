@@ -35,19 +35,17 @@ int og__graph_take_classes(struct og_graph *g, bool of_edges, json_t *names,
 {
     const char *key = of_edges ? "edge_class_names" : "class_names";
     json_t *labels = json_object_get(g->meta, key), *meta;
-    int rc;
-    OG_TRY(match(g, labels, names, err));
+    OG_DO(match(g, labels, names, err));
     if (!labels && judged)
         og__say(judged, OG__INFO, "%s: labels have no names; 0 is taken as the model's %s", g->path,
                 json_string_value(json_array_get(names, 0)));
     g->label_names = json_incref(labels);
     meta = og__json_with(json_copy(g->meta), key, json_incref(names));
     if (!meta)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
     json_decref(g->meta);
     g->meta = meta;
-out:
-    return rc;
+    return 0;
 }
 
 static int refuse(const struct og_graph *g, const char *path, int64_t row, int64_t label,

@@ -45,7 +45,6 @@ int og_name_map_put(struct og_name_map *map, const char *bytes, const int64_t *o
 {
     enum { WORDS = 256 };
     struct og_word word[WORDS];
-    int rc = 0;
     for (size_t first = 0, some; first < n; first += some) {
         some = OG_MIN(n - first, (size_t)WORDS);
         for (size_t i = 0; i < some; i++) {
@@ -54,12 +53,11 @@ int og_name_map_put(struct og_name_map *map, const char *bytes, const int64_t *o
             word[i] = (struct og_word){bytes + at, (uint32_t)OG_MIN(len, (int64_t)UINT32_MAX)};
             const char *why = text || len > OG__WORD_MOST ? og__word_wrong(&word[i]) : NULL;
             if (why)
-                OG_TRY(og__fail(err, -EINVAL, NULL, "row %zu: %s", first + i, why));
+                return og__fail(err, -EINVAL, NULL, "row %zu: %s", first + i, why);
         }
-        OG_TRY(og__word_map_put(&map->words, word, some, adds, err));
+        OG_DO(og__word_map_put(&map->words, word, some, adds, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og_name_map_sort(struct og_name_map *map, const char *prefix, int64_t *n, struct og_err *err)

@@ -341,14 +341,11 @@ out:
 static int build(const struct og_caching *k, struct og_err *err)
 {
     const bool all = k->opt.capacity >= og__neighbors_whole_bytes(k->g, k->opt.weights);
-    int rc;
-    OG_TRY(og__neighbors_each(k, og__neighbors_take_nodes, NULL, err));
-    OG_TRY(all ? og__neighbors_each(k, mark_all, NULL, err) : choose_best(k, err));
-    OG_TRY(og__neighbors_each(k, og__neighbors_count_marked, NULL, err));
-    OG_TRY(og__neighbors_each(k, og__neighbors_take_lists, NULL, err));
-    OG_TRY(og__neighbors_each(k, copy_lists, NULL, err));
-out:
-    return rc;
+    OG_DO(og__neighbors_each(k, og__neighbors_take_nodes, NULL, err));
+    OG_DO(all ? og__neighbors_each(k, mark_all, NULL, err) : choose_best(k, err));
+    OG_DO(og__neighbors_each(k, og__neighbors_count_marked, NULL, err));
+    OG_DO(og__neighbors_each(k, og__neighbors_take_lists, NULL, err));
+    return og__neighbors_each(k, copy_lists, NULL, err);
 }
 
 /* ---- opening ---- */

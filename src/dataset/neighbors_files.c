@@ -313,34 +313,31 @@ int og__neighbors_read_folder(const struct og_caching *k, struct og_err *err)
     const char *dir = k->opt.dir;
     const size_t each = k->opt.weights ? 8 : 4;
     struct og_neighbors_note note = {0}, here = {0}, found;
-    int rc;
-    OG_TRY(read_note(&note, dir, err));
-    OG_TRY(og__neighbors_each(k, og__neighbors_take_nodes, NULL, err));
-    OG_TRY(og__neighbors_each(k, count_relation, &here, err));
-    OG_TRY(og__structure_state(k->g, k->opt.weights, &here.structure, err));
+    OG_DO(read_note(&note, dir, err));
+    OG_DO(og__neighbors_each(k, og__neighbors_take_nodes, NULL, err));
+    OG_DO(og__neighbors_each(k, count_relation, &here, err));
+    OG_DO(og__structure_state(k->g, k->opt.weights, &here.structure, err));
     if (note.structure != here.structure || note.n_nodes != here.n_nodes ||
         note.n_edges != here.n_edges)
-        OG_TRY(not_ours(dir, "made of other files, or before they were written to", err));
+        OG_DO(not_ours(dir, "made of other files, or before they were written to", err));
     if (note.capacity != k->opt.capacity)
-        OG_TRY(not_ours(dir, "made for another capacity", err));
-    OG_TRY(load_array(k, NODES, err));
-    OG_TRY(og__neighbors_each(k, check_marks, NULL, err));
-    OG_TRY(og__neighbors_each(k, og__neighbors_count_marked, NULL, err));
+        OG_DO(not_ours(dir, "made for another capacity", err));
+    OG_DO(load_array(k, NODES, err));
+    OG_DO(og__neighbors_each(k, check_marks, NULL, err));
+    OG_DO(og__neighbors_each(k, og__neighbors_count_marked, NULL, err));
     here = (struct og_neighbors_note){0};
-    OG_TRY(og__neighbors_each(k, count_relation, &here, err));
+    OG_DO(og__neighbors_each(k, count_relation, &here, err));
     if (here.n_lists != note.n_lists || here.n_ids != note.n_ids ||
         og__neighbors_least_bytes(k->g) + here.n_lists * 4 + here.n_ids * each > k->opt.capacity)
-        OG_TRY(not_ours(dir, "its nodes do not have the lists that it declares", err));
-    OG_TRY(og__neighbors_each(k, og__neighbors_take_lists, NULL, err));
-    OG_TRY(load_array(k, IDS, err));
+        OG_DO(not_ours(dir, "its nodes do not have the lists that it declares", err));
+    OG_DO(og__neighbors_each(k, og__neighbors_take_lists, NULL, err));
+    OG_DO(load_array(k, IDS, err));
     if (k->opt.weights)
-        OG_TRY(load_array(k, WEIGHTS, err));
-    OG_TRY(describe(k, &found, err));
+        OG_DO(load_array(k, WEIGHTS, err));
+    OG_DO(describe(k, &found, err));
     if (memcmp(&found, &note, sizeof(note)) != 0)
-        OG_TRY(not_ours(dir, "its checksums do not match", err));
-    OG_TRY(og__neighbors_each(k, check_contents, NULL, err));
-out:
-    return rc;
+        OG_DO(not_ours(dir, "its checksums do not match", err));
+    return og__neighbors_each(k, check_contents, NULL, err);
 }
 
 /* ---- its folder ---- */

@@ -199,16 +199,14 @@ static int open_text(struct listed *l, struct og_budget *b, struct og_err *err)
 {
     size_t column = 0, first;
     bool header = false;
-    int rc;
-    OG_TRY(og__text_map(l->path, &l->text, &l->bytes, err));
+    OG_DO(og__text_map(l->path, &l->text, &l->bytes, err));
     first = og__text_begin(l->text, l->bytes);
-    OG_TRY(find_column(l, first, &column, &header, err));
+    OG_DO(find_column(l, first, &column, &header, err));
     l->n = find_words(l, first, column, header);
     l->at = og__alloc(b, (size_t)OG_MAX(l->n, (int64_t)1) * sizeof(*l->at), "seeds", err);
-    OG_TRY(l->at ? 0 : -ENOMEM);
+    OG_DO(l->at ? 0 : -ENOMEM);
     (void)find_words(l, first, column, header);
-out:
-    return rc;
+    return 0;
 }
 
 static void close_listed(struct listed *l, struct og_budget *b)
@@ -235,9 +233,7 @@ static int refuse_word(struct listed *l, int64_t i, const char *hint, const char
 {
     char place[48];
     struct og_word word;
-    const int rc = read_word(l, i, &word, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_word(l, i, &word, err));
     if (l->one)
         return og__fail(err, -ENOENT, hint, "--nodes: no such file, and %s %.200s", why, l->one);
     where(l, i, place);
@@ -295,7 +291,6 @@ static int match(struct listed *l, const struct wanted *w, int64_t id, int64_t n
                  struct og_err *err)
 {
     int64_t low = 0, high = l->n;
-    int rc = 0;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (w[middle].id < id)
@@ -304,44 +299,39 @@ static int match(struct listed *l, const struct wanted *w, int64_t id, int64_t n
             high = middle;
     }
     for (; low < l->n && w[low].id == id; low++)
-        OG_TRY(take_node(l, w[low].place, node, list, err));
-out:
-    return rc;
+        OG_DO(take_node(l, w[low].place, node, list, err));
+    return 0;
 }
 
 static int match_all(struct listed *l, const struct wanted *w, int64_t *list, struct og_err *err)
 {
     const struct og_npy *ids = &l->g->node_ids;
     int64_t id[CHUNK];
-    int rc = 0;
     for (int64_t first = 0, n; first < ids->shape[0]; first += n) {
         n = OG_MIN(ids->shape[0] - first, (int64_t)CHUNK);
-        OG_TRY(og__npy_read_int64(ids, first, n, id, err));
+        OG_DO(og__npy_read_int64(ids, first, n, id, err));
         for (int64_t i = 0; i < n; i++)
             if (may_be(l, og__group_of(l->g, (uint32_t)(first + i))))
-                OG_TRY(match(l, w, id[i], first + i, list, err));
+                OG_DO(match(l, w, id[i], first + i, list, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Where an id would be if ids were in order, as nearly all are. */
 static int guess_place(const struct og_npy *ids, int64_t first, int64_t end, int64_t id,
                        int64_t *at, struct og_err *err)
 {
-    int rc = 0;
     while (first < end) {
         const int64_t middle = first + (end - first) / 2;
         int64_t value;
-        OG_TRY(og__npy_read_int64(ids, middle, 1, &value, err));
+        OG_DO(og__npy_read_int64(ids, middle, 1, &value, err));
         if (value < id)
             first = middle + 1;
         else
             end = middle;
     }
     *at = first;
-out:
-    return rc;
+    return 0;
 }
 
 /* The first row from `at` on with an id; -1: none. */
@@ -349,16 +339,14 @@ static int search(const struct og_npy *ids, int64_t at, int64_t end, int64_t id,
                   struct og_err *err)
 {
     int64_t value[CHUNK];
-    int rc = 0;
     *node = -1;
     for (int64_t n; at < end && *node < 0; at += n) {
         n = OG_MIN(end - at, (int64_t)CHUNK);
-        OG_TRY(og__npy_read_int64(ids, at, n, value, err));
+        OG_DO(og__npy_read_int64(ids, at, n, value, err));
         for (int64_t i = n; i-- > 0;)
             *node = value[i] == id ? at + i : *node;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__graph_find_id(const struct og_graph *g, uint32_t group, const char *digits, int64_t *node,

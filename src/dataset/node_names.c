@@ -73,22 +73,20 @@ static int has(const char *folder, const char *prefix, const char *end, struct o
 static int open_long(struct og_node_names *names, const char *folder, const char *prefix,
                      struct og_err *err)
 {
-    int rc;
-    OG_TRY(open_mapped(&names->offsets, folder, prefix, "_offsets", err));
-    OG_TRY(open_mapped(&names->text, folder, prefix, "_bytes", err));
+    OG_DO(open_mapped(&names->offsets, folder, prefix, "_offsets", err));
+    OG_DO(open_mapped(&names->text, folder, prefix, "_bytes", err));
     const struct og_npy *o = &names->offsets.a;
     const struct og_npy *b = &names->text.a;
     if (o->type != OG__NPY_I64 || o->shape[1] != 1 || o->shape[0] < 1 || b->shape[1] != 1 ||
         og__npy_size(b->type) != 1)
-        OG_TRY(og__fail(err, -EINVAL, again_hint, "%s: must be int64, and %s uint8", o->path,
-                        b->path));
+        return og__fail(err, -EINVAL, again_hint, "%s: must be int64, and %s uint8", o->path,
+                        b->path);
     names->n = o->shape[0] - 1;
     names->offset = (const int64_t *)((const char *)names->offsets.file + o->offset);
     if (names->offset[0] != 0 || names->offset[names->n] != b->bytes)
-        OG_TRY(og__fail(err, -EINVAL, again_hint, "%s: from 0 to %lld expected", o->path,
-                        (long long)b->bytes));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, again_hint, "%s: from 0 to %lld expected", o->path,
+                        (long long)b->bytes);
+    return 0;
 }
 
 int og__node_names_in(struct og_node_names **out, const char *folder, const char *prefix, int64_t n,
@@ -235,16 +233,13 @@ int og__node_names_append(void *writer, const struct og_word *name, struct og_er
 {
     struct og_node_names_writer *w = writer;
     char wide[MOST_WIDTH] = {0};
-    int rc;
     if (w->width > 0) {
         memcpy(wide, name->text, name->len);
         return og__npy_append(w->text, wide, 1, err);
     }
     w->end += name->len;
-    OG_TRY(og__npy_append(w->text, name->text, name->len, err));
-    rc = og__npy_append(w->offsets, &w->end, 1, err);
-out:
-    return rc;
+    OG_DO(og__npy_append(w->text, name->text, name->len, err));
+    return og__npy_append(w->offsets, &w->end, 1, err);
 }
 
 int og__node_names_finish(struct og_node_names_writer **writer, json_t *checksums,

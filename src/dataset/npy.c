@@ -402,16 +402,14 @@ static int read_head(const struct og_npy *a, uint64_t size, char **head, size_t 
     const size_t most = (size_t)OG_MIN(size, (uint64_t)OG__NPY_HEAD_MAX);
     const size_t first = OG_MIN(most, (size_t)PAGE);
     size_t start, rest, more = 0;
-    int rc;
     if (!(*head = malloc(most + 1)))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", a->path);
-    OG_TRY(og__read_all(a->fd, *head, first, 0, a->path, err));
+    OG_DO(og__read_all(a->fd, *head, first, 0, a->path, err));
     if (first == PAGE && says_length((unsigned char *)*head, first, &start, &rest))
         more = OG_MIN(most, start + rest) - OG_MIN(first, start + rest);
-    OG_TRY(og__read_all(a->fd, *head + first, more, (off_t)first, a->path, err));
+    OG_DO(og__read_all(a->fd, *head + first, more, (off_t)first, a->path, err));
     *len = first + more;
-out:
-    return rc;
+    return 0;
 }
 
 static int open_any(struct og_npy *a, const char *path, bool text_too, struct og_npy_order *order,
@@ -501,16 +499,14 @@ int og__npy_read_bytes(const struct og_npy *a, int64_t at, size_t bytes, void *o
                        struct og_err *err)
 {
     char *to = out;
-    int rc = 0;
     do {
         const struct og_npy_piece p = og__npy_piece(a, at, bytes);
-        OG_TRY(og__read_all(p.file->fd, to, p.bytes, p.at, p.file->path, err));
+        OG_DO(og__read_all(p.file->fd, to, p.bytes, p.at, p.file->path, err));
         at += (int64_t)p.bytes;
         to += p.bytes;
         bytes -= p.bytes;
     } while (bytes > 0);
-out:
-    return rc;
+    return 0;
 }
 
 int og__npy_read(const struct og_npy *a, int64_t first, int64_t count, void *out,
@@ -577,9 +573,7 @@ int og__npy_read_int64(const struct og_npy *a, int64_t first, int64_t count, int
                         "%s: two dimensions where one is expected", a->path);
     for (int64_t done = 0; done < count; done += CHUNK) {
         int64_t n = OG_MIN(count - done, (int64_t)CHUNK);
-        int rc = og__npy_read(a, first + done, n, chunk, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__npy_read(a, first + done, n, chunk, err));
         og__npy_widen(a->type, chunk, (size_t)n, out + done);
     }
     return 0;

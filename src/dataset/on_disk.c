@@ -29,20 +29,18 @@ static int take_chunk(void *arg, const void *data, int64_t first_byte, size_t by
     const int64_t *p = data;
     size_t n = bytes / sizeof(*p);
     uint64_t at = (uint64_t)first_byte / sizeof(*p);
-    int rc;
-    OG_TRY(og__check_indptr(&l->check, p, (int64_t)at, n, err));
+    OG_DO(og__check_indptr(&l->check, p, (int64_t)at, n, err));
     for (size_t i = 0; i < n; i++) {
         l->longest = OG_MAX(l->longest, p[i] - l->last);
         l->last = p[i];
         if (!og__offsets_put(l->first, at + i, p[i]))
-            OG_TRY(
+            OG_DO(
                 og__fail(err, -EOVERFLOW, "such a graph must be held in memory",
                          "%s: the nodes before %llu have more in-neighbours than topology on disk "
                          "can count",
                          l->check.of->indptr.path, (unsigned long long)(at + i)));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int load_first(struct og_topology *t, const struct og_relation *r, struct og_err *err)
@@ -194,9 +192,7 @@ int og__neighbors_load(struct og_topology *t, struct og_err *err)
     og__neighbors_unload(t);
     hold(s);
     s->written = 0;
-    int rc = og__neighbors_open(t, s->graph, &opt, &s->written, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__neighbors_open(t, s->graph, &opt, &s->written, err));
     if (has_some(t))
         hold(s); /* it may be new */
     return 0;

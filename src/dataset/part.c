@@ -39,13 +39,11 @@ static int put_rows(const struct parter *p, struct og_npy_writer *w, int64_t fir
                     size_t row, bool own, struct og_err *err)
 {
     const int64_t parts = p->parts;
-    int rc = 0;
     if (!own)
         return og__npy_append(w, p->buffer, n, err);
     for (int64_t i = (p->part + parts - first % parts) % parts; i < n; i += parts)
-        OG_TRY(og__npy_append(w, p->buffer + (size_t)i * row, 1, err));
-out:
-    return rc;
+        OG_DO(og__npy_append(w, p->buffer + (size_t)i * row, 1, err));
+    return 0;
 }
 
 static int copy_rows(struct parter *p, const struct og_npy *a, struct og_npy_writer *w, bool own,
@@ -53,16 +51,14 @@ static int copy_rows(struct parter *p, const struct og_npy *a, struct og_npy_wri
 {
     const size_t row = og__npy_size(a->type) * (size_t)a->shape[1];
     const int64_t most = (int64_t)(p->bytes / OG_MAX(row, (size_t)1));
-    int rc = 0;
     for (int64_t at = 0; at < a->shape[0]; at += most) {
         const int64_t n = OG_MIN(most, a->shape[0] - at);
-        OG_TRY(og__npy_read(a, at, n, p->buffer, err));
-        OG_TRY(put_rows(p, w, at, n, row, own, err));
+        OG_DO(og__npy_read(a, at, n, p->buffer, err));
+        OG_DO(put_rows(p, w, at, n, row, own, err));
         p->done += n * (int64_t)row;
-        OG_TRY(og__writing_goes_on(p->observer, "stripe", "bytes", p->done, p->total, err));
+        OG_DO(og__writing_goes_on(p->observer, "stripe", "bytes", p->done, p->total, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* own: rows of this part's nodes alone. */
@@ -93,7 +89,6 @@ static void look_at(struct parter *p, const struct og_npy *a, size_t *row)
 static int copy_arrays(struct parter *p, struct og_err *err)
 {
     size_t row = 8;
-    int rc = 0;
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         look_at(p, og__array_of(p->ds, a), &row);
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
@@ -104,25 +99,23 @@ static int copy_arrays(struct parter *p, struct og_err *err)
     look_at(p, &p->ds->group->rest, &row);
     p->bytes = OG_MAX(row, (size_t)PIECE);
     p->buffer = malloc(p->bytes);
-    OG_TRY(p->buffer ? 0 : no_memory(p, err));
+    OG_DO(p->buffer ? 0 : no_memory(p, err));
     for (enum og__array a = 0; a < OG__ARRAYS; a++)
         if (og__npy_there(og__array_of(p->ds, a)))
-            OG_TRY(
-                copy_array(p, og__array_of(p->ds, a), og__array_name(a), a == OG__FEATURES, err));
+            OG_DO(copy_array(p, og__array_of(p->ds, a), og__array_name(a), a == OG__FEATURES, err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
         if (og__npy_there(&p->ds->negatives[s]))
-            OG_TRY(copy_array(p, &p->ds->negatives[s],
-                              og__negatives_name(s, p->ds->negatives_each[s]), false, err));
+            OG_DO(copy_array(p, &p->ds->negatives[s],
+                             og__negatives_name(s, p->ds->negatives_each[s]), false, err));
     for (enum og__listed i = 0; i < OG__LISTED; i++)
         for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
             if (og__npy_there(&p->ds->listed[i][s]))
-                OG_TRY(copy_array(p, &p->ds->listed[i][s], og__listed_name(i, s), false, err));
+                OG_DO(copy_array(p, &p->ds->listed[i][s], og__listed_name(i, s), false, err));
     if (og__npy_there(&p->ds->group->scales))
-        OG_TRY(copy_array(p, &p->ds->group->scales, og__scales_array(p->ds, 0).text, false, err));
+        OG_DO(copy_array(p, &p->ds->group->scales, og__scales_array(p->ds, 0).text, false, err));
     if (og__npy_there(&p->ds->group->rest))
-        OG_TRY(copy_array(p, &p->ds->group->rest, og__rest_array(p->ds, 0).text, false, err));
-out:
-    return rc;
+        OG_DO(copy_array(p, &p->ds->group->rest, og__rest_array(p->ds, 0).text, false, err));
+    return 0;
 }
 
 /* Copies the dataset's declarations, except locations of arrays. */
@@ -149,13 +142,10 @@ static int write_meta(struct parter *p, struct og_err *err)
 
 static int write_part(struct parter *p, struct og_err *err)
 {
-    int rc;
-    OG_TRY(copy_meta(p, err));
-    OG_TRY(copy_arrays(p, err));
-    OG_TRY(write_meta(p, err));
-    OG_TRY(og__newdir_commit(&p->dir, err));
-out:
-    return rc;
+    OG_DO(copy_meta(p, err));
+    OG_DO(copy_arrays(p, err));
+    OG_DO(write_meta(p, err));
+    return og__newdir_commit(&p->dir, err);
 }
 
 int og_stripe_part(const char *dataset, const char *out, int parts, int part,

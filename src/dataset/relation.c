@@ -40,12 +40,9 @@ static int read_lists(const struct og_relation *r, int64_t *indptr, void *indice
                       struct og_err *err)
 {
     struct og_indptr_check c = {r, 0};
-    int rc;
-    OG_TRY(og__npy_load(&r->indptr, indptr, check_indptr, &c, err));
-    OG_TRY(og__check_indptr_end(&c, err));
-    OG_TRY(og__npy_load(&r->indices, indices, og__check_indices, (void *)r, err));
-out:
-    return rc;
+    OG_DO(og__npy_load(&r->indptr, indptr, check_indptr, &c, err));
+    OG_DO(og__check_indptr_end(&c, err));
+    return og__npy_load(&r->indices, indices, og__check_indices, (void *)r, err);
 }
 
 static void set_indices(struct og_topology *t, const struct og_relation *r, const void *indices)

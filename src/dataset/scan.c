@@ -33,9 +33,7 @@ static int pass_on64(const struct scan *s, int64_t first, const int64_t *p, size
         size_t m = OG_MIN(n - done, (size_t)NARROW);
         for (size_t i = 0; i < m; i++)
             ids[i] = (uint32_t)p[done + i];
-        int rc = s->fn(s->arg, first + (int64_t)done, ids, m, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(s->fn(s->arg, first + (int64_t)done, ids, m, err));
     }
     return 0;
 }
@@ -58,9 +56,7 @@ static int scan_chunk(void *arg, const void *data, int64_t first_byte, size_t by
 {
     const struct scan *s = arg;
     const struct og_relation *r = s->t->disk->of;
-    int rc = og__check_indices((void *)r, data, first_byte, bytes, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__check_indices((void *)r, data, first_byte, bytes, err));
     return r->indices.type == OG__NPY_I32 ? pass_on32(s, first_byte / 4, data, bytes / 4, err)
                                           : pass_on64(s, first_byte / 8, data, bytes / 8, err);
 }
@@ -148,11 +144,9 @@ static int add_loop(void *arg, uint32_t v, struct og_err *err)
         og__bits_add(l->bits, v);
         return 0;
     }
-    int rc;
-    OG_TRY(l->n_more == l->cap ? grow_more(t, err) : 0);
+    OG_DO(l->n_more == l->cap ? grow_more(t, err) : 0);
     l->more[l->n_more++] = v;
-out:
-    return rc;
+    return 0;
 }
 
 /* found: what is done with one of v's. */
@@ -170,9 +164,7 @@ static int search_run(void *arg, int64_t first, const uint32_t *ids, size_t n, s
         int64_t end = og__first_edge(s->t, s->v + 1) - first; /* of its list, in the run */
         int64_t last = OG_MIN(end, (int64_t)n);
         for (; i < last; i++) {
-            int rc = OG_UNLIKELY(ids[i] == s->v) ? s->found(s->arg, ids[i], err) : 0;
-            if (rc < 0)
-                return rc;
+            OG_DO(OG_UNLIKELY(ids[i] == s->v) ? s->found(s->arg, ids[i], err) : 0);
         }
         if (end > (int64_t)n)
             break; /* the list continues in the next run */

@@ -85,9 +85,7 @@ int og__schema_add_group(struct og_graph *g, const char *name, int64_t n_nodes, 
                          struct og_err *err)
 {
     const char *copy;
-    int rc = copy_name(g, name, said_by, &copy, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(copy_name(g, name, said_by, &copy, err));
     if (og__schema_find(g, name) >= 0)
         return og__fail(err, -EINVAL, "types have names of their own", "%s: type '%s' twice",
                         said_by, name);
@@ -105,9 +103,7 @@ int og__schema_add_relation(struct og_graph *g, uint32_t source, const char *nam
                             uint32_t destination, const char *said_by, struct og_err *err)
 {
     const char *copy;
-    int rc = copy_name(g, name, said_by, &copy, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(copy_name(g, name, said_by, &copy, err));
     for (uint32_t i = 0; i < g->n_relations; i++) {
         const struct og_relation *r = &g->relation[i];
         if (r->source == source && r->destination == destination && strcmp(r->name, name) == 0)
@@ -125,15 +121,13 @@ int og__schema_add_relation(struct og_graph *g, uint32_t source, const char *nam
 static int add_reverses(struct og_graph *g, const char *said_by, struct og_err *err)
 {
     const uint32_t n = g->n_relations;
-    int rc = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct og_relation *r = &g->relation[i];
         char name[OG__TYPE_NAME_MAX + 8];
         snprintf(name, sizeof(name), "rev_%s", r->name);
-        OG_TRY(og__schema_add_relation(g, r->destination, name, r->source, said_by, err));
+        OG_DO(og__schema_add_relation(g, r->destination, name, r->source, said_by, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int64_t og__schema_lists(const struct og_graph *g)

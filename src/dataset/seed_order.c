@@ -80,10 +80,9 @@ static int hash_piece(const struct hashing *h, struct hashed *seed, const struct
 {
     const int64_t last = h->ptr[own_node(h, end - 1) - h->node + 1];
     int64_t begin = h->ptr[own_node(h, seed) - h->node];
-    int rc = 0;
     for (int64_t n; begin < last; begin += n) {
         n = OG_MIN(last - begin, (int64_t)EDGES);
-        OG_TRY(og__read_indices(h->of, begin, n, h->src, err));
+        OG_DO(og__read_indices(h->of, begin, n, h->src, err));
         while (seed < end && h->ptr[own_node(h, seed) - h->node] < begin + n) {
             hash_edges(h, seed, begin, begin + n);
             if (h->ptr[own_node(h, seed) - h->node + 1] > begin + n)
@@ -91,8 +90,7 @@ static int hash_piece(const struct hashing *h, struct hashed *seed, const struct
             seed++;
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int read_offsets(struct hashing *h, int64_t n, struct og_err *err)
@@ -107,22 +105,19 @@ static int read_offsets(struct hashing *h, int64_t n, struct og_err *err)
 
 static int hash_relation(struct hashing *h, struct og_err *err)
 {
-    int rc = 0;
     for (struct hashed *seed = h->seed, *end; seed < h->end; seed = end) {
         h->node = own_node(h, seed);
         const int64_t n = OG_MIN(h->of->n_nodes - h->node, (int64_t)NODES);
-        OG_TRY(read_offsets(h, n, err));
+        OG_DO(read_offsets(h, n, err));
         end = end_of_piece(h, seed, n);
-        OG_TRY(hash_piece(h, seed, end, err));
+        OG_DO(hash_piece(h, seed, end, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int hash_graph(const struct og_graph *g, struct hashed *seed, uint32_t n, int64_t *buffer,
                       struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t r = 0; r < g->n_relations; r++) {
         const struct og_group *to = &g->group[g->relation[r].destination];
         struct hashing h = {
@@ -132,10 +127,9 @@ static int hash_graph(const struct og_graph *g, struct hashed *seed, uint32_t n,
             h.seed++;
         for (h.end = h.seed; h.end < seed + n && h.end->node < to->first + to->n_nodes;)
             h.end++;
-        OG_TRY(hash_relation(&h, err));
+        OG_DO(hash_relation(&h, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__order_by_minhash(const struct og_graph *g, const uint32_t *nodes, uint32_t n,
@@ -173,22 +167,20 @@ static int take_places(const struct og_npy *a, const char *what, uint64_t *seen,
 {
     const int64_t n = a->shape[0];
     int64_t chunk[CHUNK];
-    int rc = 0;
     for (int64_t first = 0, m; first < n; first += m) {
         m = OG_MIN(n - first, (int64_t)CHUNK);
-        OG_TRY(og__npy_read_int64(a, first, m, chunk, err));
+        OG_DO(og__npy_read_int64(a, first, m, chunk, err));
         for (int64_t i = 0; i < m; i++) {
             if (chunk[i] < 0 || chunk[i] >= n || og__bits_has(seen, (uint64_t)chunk[i]))
-                OG_TRY(og__fail(err, -EINVAL, hint,
+                return og__fail(err, -EINVAL, hint,
                                 "%s: row %lld: %lld. Each of the %lld %s is expected once, from 0",
                                 a->path, (long long)(first + i), (long long)chunk[i], (long long)n,
-                                what));
+                                what);
             og__bits_add(seen, (uint64_t)chunk[i]);
             place[first + i] = (uint32_t)chunk[i];
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__order_read(const char *path, const char *what, uint32_t n, struct og_budget *b,
@@ -219,17 +211,15 @@ static int write_places(const struct og_newfile *f, const uint32_t *place, uint3
     const int64_t shape[2] = {n, 1};
     int64_t chunk[CHUNK];
     off_t at = (off_t)og__npy_header(header, OG__NPY_I64, 1, shape, 64);
-    int rc;
-    OG_TRY(og__write_all(f->fd, header, (size_t)at, 0, f->path, err));
+    OG_DO(og__write_all(f->fd, header, (size_t)at, 0, f->path, err));
     for (uint32_t first = 0, m; first < n; first += m) {
         m = OG_MIN(n - first, (uint32_t)CHUNK);
         for (uint32_t i = 0; i < m; i++)
             chunk[i] = place[first + i];
-        OG_TRY(og__write_all(f->fd, chunk, m * sizeof(*chunk), at, f->path, err));
+        OG_DO(og__write_all(f->fd, chunk, m * sizeof(*chunk), at, f->path, err));
         at += (off_t)(m * sizeof(*chunk));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__order_write(const char *path, const uint32_t *place, uint32_t n, struct og_err *err)

@@ -57,35 +57,31 @@ static bool take_group(struct og_striper *s, uint32_t group)
 
 static int take_folders(struct og_striper *s, const char *over, struct og_err *err)
 {
-    int rc = 0;
     char *rest = s->over = strdup(over);
     if (!rest)
         return og__striper_no_memory(s, err);
     for (char *name; (name = strsep(&rest, ",")) != NULL;)
-        OG_TRY(add_folder(s, name, err));
+        OG_DO(add_folder(s, name, err));
     if (s->stripes.parts < 2)
-        OG_TRY(og__fail(err, -EINVAL, "separate them by a comma: --over /disk1/dir,/disk2/dir",
-                        "--over %s: two folders or more are expected", over));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, "separate them by a comma: --over /disk1/dir,/disk2/dir",
+                        "--over %s: two folders or more are expected", over);
+    return 0;
 }
 
 /* Bytes of all groups that are not yet striped as requested. */
 static int part_bytes(struct og_striper *s, uint64_t bytes[OG_MOST_PARTS], struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0; k < s->ds->n_groups; k++) {
         bool so;
         if (!take_group(s, k))
             continue;
-        OG_TRY(og__striper_lies_so(s, &so, err));
+        OG_DO(og__striper_lies_so(s, &so, err));
         for (uint32_t p = 0; p < s->stripes.parts && !so; p++)
             bytes[p] +=
                 OG__NPY_HEADER + og__part_rows(&s->stripes, p, (uint64_t)s->group->n_nodes) *
                                      og__file_row_bytes(s->group);
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Room for all parts that a file system is to take. */
@@ -93,21 +89,19 @@ static int check_room(struct og_striper *s, struct og_err *err)
 {
     uint64_t bytes[OG_MOST_PARTS] = {0};
     char text[2][32];
-    int rc;
-    OG_TRY(part_bytes(s, bytes, err));
+    OG_DO(part_bytes(s, bytes, err));
     for (uint32_t p = 0; p < s->stripes.parts; p++) {
         uint64_t needed = 0;
         const uint64_t there = og__disk_free(s->folder[p]);
         for (uint32_t q = 0; q < s->stripes.parts; q++)
             needed += og__same_disk(s->folder[p], s->folder[q]) ? bytes[q] : 0;
         if (there > 0 && needed > there)
-            OG_TRY(og__fail(err, -ENOSPC, "free space there, or name another folder",
+            return og__fail(err, -ENOSPC, "free space there, or name another folder",
                             "%s: the features take %s there, %s are free", s->folder[p],
                             og__human_bytes(text[0], (double)needed),
-                            og__human_bytes(text[1], (double)there)));
+                            og__human_bytes(text[1], (double)there));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- writing ---- */
@@ -189,30 +183,25 @@ static int copy_unit(struct og_striper *s, const struct og_unit *u, int64_t n, s
     struct og_stripe_target *t = &s->target[u->part];
     const size_t row_bytes = og__file_row_bytes(s->group);
     const size_t bytes = (size_t)n * row_bytes;
-    int rc;
-    OG_TRY(og__npy_read(f, (int64_t)u->first, n, s->unit, err));
+    OG_DO(og__npy_read(f, (int64_t)u->first, n, s->unit, err));
     sum_sources(s, (int64_t)(u->first * row_bytes), bytes);
     XXH3_64bits_update(t->meant, s->unit, bytes);
-    OG_TRY(og__npy_append(t->writer, s->unit, n, err));
-out:
-    return rc;
+    return og__npy_append(t->writer, s->unit, n, err);
 }
 
 static int copy_all(struct og_striper *s, struct og_err *err)
 {
     const int64_t rows = s->group->n_nodes;
     const int64_t row_bytes = (int64_t)og__file_row_bytes(s->group);
-    int rc = 0;
     for (int64_t row = 0; row < rows;) {
         const struct og_unit u = og__unit_of(&s->stripes, (uint64_t)row);
         const int64_t n = OG_MIN(rows - row, (int64_t)(u.end - u.first));
-        OG_TRY(copy_unit(s, &u, n, err));
+        OG_DO(copy_unit(s, &u, n, err));
         row += n;
-        OG_TRY(og__writing_goes_on(s->observer, "stripe", "bytes", row * row_bytes,
-                                   rows * row_bytes, err));
+        OG_DO(og__writing_goes_on(s->observer, "stripe", "bytes", row * row_bytes, rows * row_bytes,
+                                  err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Damaged features are not striped: parts with sound checksums would hide it. */
@@ -284,20 +273,18 @@ out:
 
 static int write_parts(struct og_striper *s, struct og_err *err)
 {
-    int rc;
     s->unit = malloc((size_t)s->stripes.unit * og__file_row_bytes(s->group));
-    OG_TRY(s->unit ? 0 : og__striper_no_memory(s, err));
-    OG_TRY(open_sources(s, err));
+    OG_DO(s->unit ? 0 : og__striper_no_memory(s, err));
+    OG_DO(open_sources(s, err));
     for (uint32_t p = 0; p < s->stripes.parts; p++)
-        OG_TRY(open_target(s, p, err));
-    OG_TRY(copy_all(s, err));
-    OG_TRY(check_sources(s, err));
+        OG_DO(open_target(s, p, err));
+    OG_DO(copy_all(s, err));
+    OG_DO(check_sources(s, err));
     for (uint32_t p = 0; p < s->stripes.parts; p++)
-        OG_TRY(finish_target(s, &s->target[p], err));
+        OG_DO(finish_target(s, &s->target[p], err));
     for (uint32_t p = 0; p < s->stripes.parts; p++)
-        OG_TRY(place_target(&s->target[p], err));
-out:
-    return rc;
+        OG_DO(place_target(&s->target[p], err));
+    return 0;
 }
 
 /* ---- all of it ---- */
@@ -355,24 +342,22 @@ out:
 static int stripe(struct og_striper *s, const char *over, struct og_err *err)
 {
     bool any = false;
-    int rc;
-    OG_TRY(take_folders(s, over, err));
-    OG_TRY(og__striper_read_meta(s, err));
+    OG_DO(take_folders(s, over, err));
+    OG_DO(og__striper_read_meta(s, err));
     for (uint32_t k = 0; k < s->ds->n_groups; k++)
         if (take_group(s, k)) /* of one that was killed */
-            OG_TRY(og__striper_remove_replaced(s, err));
-    OG_TRY(check_room(s, err));
+            OG_DO(og__striper_remove_replaced(s, err));
+    OG_DO(check_room(s, err));
     for (uint32_t k = 0; k < s->ds->n_groups; k++) {
         if (!take_group(s, k))
             continue;
         any = true;
-        OG_TRY(stripe_group(s, err));
+        OG_DO(stripe_group(s, err));
     }
     if (!any)
-        OG_TRY(og__fail(err, -EINVAL, "only features from files can be striped",
-                        "%s: no type of nodes has features", s->ds->path));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, "only features from files can be striped",
+                        "%s: no type of nodes has features", s->ds->path);
+    return 0;
 }
 
 /* Locks the folder for this process until the descriptor is closed. Two runs at once would

@@ -284,22 +284,19 @@ int og__striper_remove_replaced(struct og_striper *s, struct og_err *err)
     bool known;
     size_t i;
     json_t *declared;
-    int rc = 0;
     if (!paths)
         return 0;
-    OG_TRY(find_ours(s, paths, &known, err));
+    OG_DO(find_ours(s, paths, &known, err));
     known |= json_array_size(paths) == 1 && first && strcmp(first, one_file_of(s).name) == 0;
     json_array_foreach(paths, i, declared)
     {
         char *path = known ? as_absolute(s, json_string_value(declared)) : NULL;
-        OG_TRY(path || !known ? 0 : og__striper_no_memory(s, err));
+        OG_DO(path || !known ? 0 : og__striper_no_memory(s, err));
         if (path && unlink(path) < 0 && errno != ENOENT)
             og__say(&s->log, OG__WARN, "%s: cannot remove: %s; it is no longer needed", path,
                     strerrordesc_np(errno));
         free(path);
     }
     json_object_del(features, replaces);
-    rc = og__meta_write(s->home, json_incref(s->meta), err);
-out:
-    return rc;
+    return og__meta_write(s->home, json_incref(s->meta), err);
 }

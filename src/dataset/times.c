@@ -240,9 +240,7 @@ static int load_relation(struct og_times *out, const struct og_topology *whole, 
     if (timed && t->disk)
         own->file = &of->edge_times;
     else if (timed) {
-        const int rc = load_edges(of, out->budget, own, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(load_edges(of, out->budget, own, err));
     }
     own->sorted = t->disk && og__sorted_by(out->graph, r) == out->kind;
     own->uncached = t->disk && (own->file || (own->node && !own->sorted));

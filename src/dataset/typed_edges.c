@@ -60,16 +60,14 @@ static int read_piece(const struct og_graph *g, enum og__split split, int64_t fi
                       struct piece *p, struct og_err *err)
 {
     const struct og_npy flat = og__npy_flat(&g->edges[split]);
-    int rc;
     p->first = first;
     p->n = OG_MIN(g->edges[split].shape[0] - first, (int64_t)PIECE);
-    OG_TRY(og__npy_read_int64(&flat, 2 * first, 2 * p->n, p->ends, err));
+    OG_DO(og__npy_read_int64(&flat, 2 * first, 2 * p->n, p->ends, err));
     if (related)
-        OG_TRY(og__npy_read_int64(&g->edge_relations[split], first, p->n, p->relation, err));
+        OG_DO(og__npy_read_int64(&g->edge_relations[split], first, p->n, p->relation, err));
     for (int64_t i = 0; i < p->n; i++)
-        OG_TRY(check_edge(g, split, p, i, related, err));
-out:
-    return rc;
+        OG_DO(check_edge(g, split, p, i, related, err));
+    return 0;
 }
 
 /* Counts the edges of the requested relations; stores them if there are arrays. */
@@ -78,10 +76,9 @@ static int pick(const struct og_graph *g, enum og__split split, const bool *requ
 {
     const int64_t n = g->edges[split].shape[0];
     struct piece p;
-    int rc = 0;
     *count = 0;
     for (int64_t first = 0; first < n; first += p.n) {
-        OG_TRY(read_piece(g, split, first, requested, &p, err));
+        OG_DO(read_piece(g, split, first, requested, &p, err));
         for (int64_t i = 0; i < p.n; i++) {
             if (requested && !requested[p.relation[i]])
                 continue;
@@ -94,8 +91,7 @@ static int pick(const struct og_graph *g, enum og__split split, const bool *requ
             ++*count;
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__typed_edges(const struct og_graph *g, enum og__split split, const bool *requested,
@@ -171,20 +167,18 @@ static int keep_rows(const struct og_graph *g, enum og__split split, const bool 
 {
     const int64_t n = g->edges[split].shape[0], width = og__negatives_width(g, split);
     struct piece p;
-    int rc = 0;
     *kept = 0;
     for (int64_t first = 0; first < n; first += p.n) {
-        OG_TRY(read_piece(g, split, first, true, &p, err));
+        OG_DO(read_piece(g, split, first, true, &p, err));
         for (int64_t i = 0; i < p.n; i++) {
             if (!requested[p.relation[i]])
                 continue;
-            OG_TRY(check_row(g, split, ids, first + i, (uint32_t)p.relation[i], err));
+            OG_DO(check_row(g, split, ids, first + i, (uint32_t)p.relation[i], err));
             memmove(ids + *kept * width, ids + (first + i) * width, (size_t)width * sizeof(*ids));
             ++*kept;
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__typed_negatives(const struct og_graph *g, enum og__split split, const bool *requested,
@@ -193,22 +187,20 @@ int og__typed_negatives(const struct og_graph *g, enum og__split split, const bo
 {
     const size_t row_bytes = (size_t)og__negatives_width(g, split) * sizeof(**ids);
     int64_t kept;
-    int rc;
     if (!*ids)
         return 0;
     if (!g->negatives_each[split] && split != OG__TRAIN)
         return check_pairs(g, split, relation, edges, *ids, *rows, err);
-    OG_TRY(keep_rows(g, split, requested, *ids, &kept, err));
+    OG_DO(keep_rows(g, split, requested, *ids, &kept, err));
     if (kept == *rows)
         return 0;
     uint32_t *some = og__alloc(b, (size_t)kept * row_bytes, part, err);
-    OG_TRY(some ? 0 : -ENOMEM);
+    OG_DO(some ? 0 : -ENOMEM);
     memcpy(some, *ids, (size_t)kept * row_bytes);
     og__release(b, *ids, (size_t)*rows * row_bytes, part);
     *ids = some;
     *rows = kept;
-out:
-    return rc;
+    return 0;
 }
 
 int og__graph_edges(const struct og_graph *g, enum og__split split, struct og_budget *b,

@@ -111,19 +111,17 @@ typedef void look(struct verifier *v, long long row, long long x);
 static int verify_integers(struct verifier *v, const char *file, const struct og_npy *a,
                            look *look_at, struct og_err *err)
 {
-    int rc = 0;
     if (a->fd < 0)
         return 0;
     begin(v, file);
     for (int64_t first = 0, n; first < a->shape[0]; first += n) {
         n = OG_MIN(a->shape[0] - first, (int64_t)PIECE_BYTES / 8);
-        OG_TRY(og__npy_read_int64(a, first, n, v->piece, err));
+        OG_DO(og__npy_read_int64(a, first, n, v->piece, err));
         for (int64_t i = 0; i < n; i++)
             look_at(v, first + i, v->piece[i]);
     }
     end(v);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- topology ---- */
@@ -145,16 +143,15 @@ static int verify_indices(struct verifier *v, const struct og_relation *r, const
 {
     enum { NODES = 4096 };
     int64_t ptr[NODES + 1];
-    int rc = 0;
     begin(v, file);
     for (int64_t node = 0, n; node < r->n_nodes; node += n) {
         n = OG_MIN(r->n_nodes - node, (int64_t)NODES);
-        OG_TRY(og__npy_read_int64(&r->indptr, node, n + 1, ptr, err));
+        OG_DO(og__npy_read_int64(&r->indptr, node, n + 1, ptr, err));
         int64_t list = 0; /* of this run of nodes */
         int64_t before = -1;
         for (int64_t at = ptr[0], m; at < ptr[n]; at += m) {
             m = OG_MIN(ptr[n] - at, (int64_t)PIECE_BYTES / 8);
-            OG_TRY(og__npy_read_int64(&r->indices, at, m, v->piece, err));
+            OG_DO(og__npy_read_int64(&r->indices, at, m, v->piece, err));
             for (int64_t i = 0; i < m; i++) {
                 while (at + i >= ptr[list + 1]) {
                     list++;
@@ -172,8 +169,7 @@ static int verify_indices(struct verifier *v, const struct og_relation *r, const
         }
     }
     end(v);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- numbers ---- */
@@ -360,33 +356,29 @@ static int verify_parts(struct verifier *v, uint32_t group, struct og_err *err)
     const json_t *features = json_object_get(json_object_get(v->ds->meta, "files"), name.text);
     size_t p;
     json_t *one;
-    int rc = 0;
     json_array_foreach(json_object_get(features, "parts"), p, one)
     {
         const char *path = json_string_value(json_object_get(one, "path"));
         const char *said = json_string_value(json_object_get(one, "checksum"));
         if (path && said)
-            OG_TRY(verify_checksum(v, path, said, err));
+            OG_DO(verify_checksum(v, path, said, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int verify_checksums(struct verifier *v, struct og_err *err)
 {
     json_t *value;
     const char *file;
-    int rc = 0;
     json_object_foreach(json_object_get(v->ds->meta, "checksums"), file, value)
     {
         if (json_is_string(value))
-            OG_TRY(strchr(file, '/') ? check_reference(v, file)
-                                     : verify_checksum(v, file, json_string_value(value), err));
+            OG_DO(strchr(file, '/') ? check_reference(v, file)
+                                    : verify_checksum(v, file, json_string_value(value), err));
     }
     for (uint32_t k = 0; k < v->ds->n_groups; k++)
-        OG_TRY(verify_parts(v, k, err));
-out:
-    return rc;
+        OG_DO(verify_parts(v, k, err));
+    return 0;
 }
 
 /* ---- all of it ---- */
@@ -421,18 +413,17 @@ static int verify_order(struct verifier *v, const struct og_relation *r, const i
     int64_t *ids = v->piece, *times = v->piece + EDGES;
     int64_t id = 0, time = 0, list = -1;
     int64_t next = 0; /* edge, with which the next list begins */
-    int rc = 0;
     for (int64_t first = 0, n; first < r->n_edges; first += n) {
         n = OG_MIN(r->n_edges - first, (int64_t)EDGES);
-        OG_TRY(og__npy_read_int64(&r->indices, first, n, ids, err));
-        OG_TRY(node ? 0 : og__npy_read_int64(&r->edge_times, first, n, times, err));
+        OG_DO(og__npy_read_int64(&r->indices, first, n, ids, err));
+        OG_DO(node ? 0 : og__npy_read_int64(&r->edge_times, first, n, times, err));
         for (int64_t i = 0; i < n; i++) {
             const int64_t t = node ? node[ids[i]] : times[i];
             const bool begins = first + i >= next;
             while (first + i >= next && ++list < r->n_nodes) {
                 if (list % LISTS == 0)
-                    OG_TRY(og__npy_read_int64(&r->indptr, list + 1,
-                                              OG_MIN(r->n_nodes - list, (int64_t)LISTS), end, err));
+                    OG_DO(og__npy_read_int64(&r->indptr, list + 1,
+                                             OG_MIN(r->n_nodes - list, (int64_t)LISTS), end, err));
                 next = end[list % LISTS];
             }
             if (!begins && (t < time || (t == time && ids[i] < id)))
@@ -443,8 +434,7 @@ static int verify_order(struct verifier *v, const struct og_relation *r, const i
             time = t;
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int verify_by_time(struct verifier *v, const struct og_relation *r, const char *file,
@@ -473,27 +463,24 @@ out:
 static int verify_relation(struct verifier *v, uint32_t r, struct og_err *err)
 {
     const struct og_relation *of = &v->ds->relation[r];
-    int rc;
     v->of = of;
     v->before = 0;
     v->by_time = og__sorted_by(v->ds, r);
-    OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__INDPTR)), &of->indptr,
-                           look_at_offset, err));
+    OG_DO(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__INDPTR)), &of->indptr,
+                          look_at_offset, err));
     if (v->wrong == 0) /* lists that go astray say nothing about what is in them */
-        OG_TRY(verify_indices(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
+        OG_DO(verify_indices(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
     if (v->wrong == 0 && v->by_time)
-        OG_TRY(verify_by_time(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
-    OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__WEIGHTS)), &of->weights,
-                          WEIGHTS, err));
-    OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_IDS)), &of->edge_ids,
-                           look_at_number, err));
-    OG_TRY(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_TIMES)),
-                           &of->edge_times, look_at_time, err));
+        OG_DO(verify_by_time(v, of, file_of(v, og__relation_array(v->ds, r, OG__INDICES)), err));
+    OG_DO(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__WEIGHTS)), &of->weights,
+                         WEIGHTS, err));
+    OG_DO(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_IDS)), &of->edge_ids,
+                          look_at_number, err));
+    OG_DO(verify_integers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_TIMES)),
+                          &of->edge_times, look_at_time, err));
     v->of_type = of->edges.stored;
-    OG_TRY(verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_FEATURES)),
-                          &of->edges.rows, FEATURES, err));
-out:
-    return rc;
+    return verify_numbers(v, file_of(v, og__relation_array(v->ds, r, OG__EDGE_FEATURES)),
+                          &of->edges.rows, FEATURES, err);
 }
 
 static void look_at_edge_label(struct verifier *v, long long row, long long x)
@@ -537,32 +524,30 @@ static int verify_edge_rows(struct verifier *v, enum og__split s, struct og_err 
 static int verify_nodes(struct verifier *v, struct og_err *err)
 {
     static const char *const splits[] = {"train.npy", "valid.npy", "test.npy"};
-    int rc;
-    OG_TRY(verify_labels(v, err));
+    OG_DO(verify_labels(v, err));
     for (v->split = 0; v->split < OG__SPLITS; v->split++)
-        OG_TRY(verify_integers(v, splits[v->split], &v->ds->split[v->split], look_at_node, err));
-    OG_TRY(verify_times(v, "node_times", &v->ds->node_times, err));
+        OG_DO(verify_integers(v, splits[v->split], &v->ds->split[v->split], look_at_node, err));
+    OG_DO(verify_times(v, "node_times", &v->ds->node_times, err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
-        OG_TRY(verify_listed_times(v, OG__NODE_LIST_TIMES, s, err));
-        OG_TRY(verify_listed_times(v, OG__EDGE_LIST_TIMES, s, err));
+        OG_DO(verify_listed_times(v, OG__NODE_LIST_TIMES, s, err));
+        OG_DO(verify_listed_times(v, OG__EDGE_LIST_TIMES, s, err));
     }
     for (int i = 0; i < OG__SPLITS; i++) {
         const struct og_npy ends = og__npy_flat(&v->ds->edges[i]);
-        OG_TRY(verify_integers(v, og__edge_files[i], &ends, look_at_end, err));
+        OG_DO(verify_integers(v, og__edge_files[i], &ends, look_at_end, err));
     }
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
-        OG_TRY(verify_edge_labels(v, s, err));
+        OG_DO(verify_edge_labels(v, s, err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++)
-        OG_TRY(verify_edge_rows(v, s, err));
+        OG_DO(verify_edge_rows(v, s, err));
     for (enum og__split s = OG__TRAIN; s < OG__SPLITS; s++) {
         const struct og_npy flat = og__npy_flat(&v->ds->negatives[s]);
         char name[32];
         v->width = v->ds->negatives[s].shape[1];
         snprintf(name, sizeof(name), "%s.npy", og__negatives_name(s, v->ds->negatives_each[s]));
-        OG_TRY(verify_integers(v, name, &flat, look_at_negative, err));
+        OG_DO(verify_integers(v, name, &flat, look_at_negative, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Within a type each id of the source comes after that of the node before. */
@@ -630,27 +615,25 @@ static int verify_names(struct verifier *v, uint32_t group, struct og_err *err)
 static int verify_all(struct verifier *v, struct og_err *err)
 {
     const struct og_graph *g = v->ds;
-    int rc;
-    OG_TRY(verify_checksums(v, err));
+    OG_DO(verify_checksums(v, err));
     for (uint32_t r = 0; r < g->n_relations; r++)
-        OG_TRY(verify_relation(v, r, err));
+        OG_DO(verify_relation(v, r, err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
         v->of_type = g->group[k].stored;
         v->scale = v->of_type == OG_F32 ? g->group[k].scale : NULL;
         const char *file = file_of(v, og__group_array(g, k));
-        OG_TRY(og__row_form(&g->group[k])
-                   ? verify_sparse(v, file, &g->group[k], err)
-                   : verify_numbers(v, file, &g->group[k].rows, FEATURES, err));
+        OG_DO(og__row_form(&g->group[k])
+                  ? verify_sparse(v, file, &g->group[k], err)
+                  : verify_numbers(v, file, &g->group[k].rows, FEATURES, err));
     }
     v->scale = NULL;
-    OG_TRY(verify_nodes(v, err));
+    OG_DO(verify_nodes(v, err));
     for (int s = 0; s < OG__SPLITS; s++)
-        OG_TRY(verify_edge_relations(v, (enum og__split)s, err));
-    OG_TRY(verify_node_ids(v, err));
+        OG_DO(verify_edge_relations(v, (enum og__split)s, err));
+    OG_DO(verify_node_ids(v, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
-        OG_TRY(verify_names(v, k, err));
-out:
-    return rc;
+        OG_DO(verify_names(v, k, err));
+    return 0;
 }
 
 /* Room for what is looked at, then all of it. */

@@ -46,14 +46,12 @@ static int flush(struct og_word_map *w, struct og_err *err)
 {
     const size_t bytes = w->filled * sizeof(*w->buffer);
     const uint64_t at = (w->puts - w->filled) * sizeof(*w->buffer);
-    int rc = 0;
     if (w->fd < 0)
-        OG_TRY(OG_MIN(w->fd = og__unnamed_file(w->runs.folder, err), 0));
-    OG_TRY(og__write_all(w->fd, w->buffer, bytes, (off_t)at, part, err));
+        OG_DO(OG_MIN(w->fd = og__unnamed_file(w->runs.folder, err), 0));
+    OG_DO(og__write_all(w->fd, w->buffer, bytes, (off_t)at, part, err));
     og__write_behind(w->fd, &w->pushed, at + bytes);
     w->filled = 0;
-out:
-    return rc;
+    return 0;
 }
 
 static int put_one(struct og_word_map *w, const struct og_word *word, uint32_t hash, bool adds,
@@ -78,15 +76,13 @@ int og__word_map_put(struct og_word_map *w, const struct og_word *word, size_t n
                      struct og_err *err)
 {
     uint32_t hash[STEP];
-    int rc = 0;
     for (size_t first = 0, some; first < n; first += some) {
         some = OG_MIN(n - first, (size_t)STEP);
         og__word_set_hash(&w->set, word + first, some, hash);
         for (size_t i = 0; i < some; i++)
-            OG_TRY(put_one(w, &word[first + i], hash[i], adds, err));
+            OG_DO(put_one(w, &word[first + i], hash[i], adds, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__word_map_sort(struct og_word_map *w, og_word_fn *each, void *arg, struct og_err *err)
@@ -146,14 +142,12 @@ static bool has_run(const struct og_word_map *w)
 
 int og__word_map_take(struct og_word_map *w, uint32_t *number, size_t n, struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < n; i++, w->at++) {
         if (w->at == w->buffered + w->filled)
-            OG_TRY(fill(w, err));
+            OG_DO(fill(w, err));
         if (!has_run(w))
-            OG_TRY(load_run(w, err));
+            OG_DO(load_run(w, err));
         number[i] = w->table[w->buffer[w->at - w->buffered]];
     }
-out:
-    return rc;
+    return 0;
 }

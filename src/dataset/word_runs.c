@@ -68,22 +68,19 @@ static int write_words(struct og_word_runs *r, const struct og_word_set *s,
                        const struct og_word_key *key, char *buffer, struct og_err *err)
 {
     size_t filled = 0;
-    int rc = 0;
     for (size_t i = 0; i < s->n; i++) {
         const uint32_t place = key[i].place;
         const struct og_word word = og__word_set_at(s, place);
         const uint32_t head[2] = {s->entry[place].len, place};
         if (filled + HEAD + word.len > WRITE_BYTES) {
-            OG_TRY(append(r, buffer, filled, err));
+            OG_DO(append(r, buffer, filled, err));
             filled = 0;
         }
         memcpy(buffer + filled, head, HEAD);
         memcpy(buffer + filled + HEAD, word.text, word.len);
         filled += HEAD + word.len;
     }
-    rc = append(r, buffer, filled, err);
-out:
-    return rc;
+    return append(r, buffer, filled, err);
 }
 
 int og__word_runs_add(struct og_word_runs *r, struct og_word_set *s, uint64_t end,
@@ -265,7 +262,6 @@ static int open_merger(struct merger *m, struct og_err *err)
     struct og_word_runs *r = m->r;
     const size_t left = og__budget_left(r->budget) / 2;
     const size_t each = OG_MIN(left / OG_MAX(r->n, (size_t)1), (size_t)MOST_BYTES);
-    int rc = 0;
     if (each < LEAST_BYTES)
         return og__fail(
             err, -ENOMEM, "give twice as much --memory",
@@ -287,12 +283,11 @@ static int open_merger(struct merger *m, struct og_err *err)
         m->source[i] = (struct source){.rest = r->run[i],
                                        .pair = (uint32_t *)own,
                                        .text = own + m->pairs * 2 * sizeof(uint32_t)};
-        OG_TRY(refill(m, &m->source[i], err));
+        OG_DO(refill(m, &m->source[i], err));
         if (m->source[i].filled > 0)
             push(m, &m->source[i]);
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__word_runs_merge(struct og_word_runs *r, og_word_fn *each, void *arg, int64_t *n,
@@ -322,14 +317,12 @@ int og__word_runs_numbers(const struct og_word_runs *r, size_t run, uint32_t *nu
     enum { PAIRS = 4096 };
     uint32_t pair[2 * PAIRS];
     const struct og_word_run *of = &r->run[run];
-    int rc = 0;
     for (uint64_t first = 0, n; first < of->n; first += n) {
         n = OG_MIN(of->n - first, (uint64_t)PAIRS);
-        OG_TRY(og__read_all(r->numbers, pair, (size_t)n * 2 * sizeof(*pair),
-                            (off_t)((of->numbers + first) * 2 * sizeof(*pair)), part, err));
+        OG_DO(og__read_all(r->numbers, pair, (size_t)n * 2 * sizeof(*pair),
+                           (off_t)((of->numbers + first) * 2 * sizeof(*pair)), part, err));
         for (uint64_t i = 0; i < n; i++)
             number[pair[2 * i]] = pair[2 * i + 1];
     }
-out:
-    return rc;
+    return 0;
 }

@@ -177,12 +177,10 @@ out:
 
 int og__npy_sync(struct og_npy_writer *w, struct og_err *err)
 {
-    int rc;
-    OG_TRY(flush_buffer(w, err));
+    OG_DO(flush_buffer(w, err));
     if (fsync(w->fd) < 0)
-        OG_TRY(og__fail_errno(err, -errno, full_hint, "%s: cannot flush", w->path));
-out:
-    return rc;
+        return og__fail_errno(err, -errno, full_hint, "%s: cannot flush", w->path);
+    return 0;
 }
 
 int og__npy_finish(struct og_npy_writer *w, uint64_t *checksum, struct og_err *err)
@@ -216,15 +214,13 @@ int og__npy_repeat(struct og_npy_writer *w, uint16_t number, int64_t n, struct o
 {
     enum { PIECE = 4096 };
     uint16_t piece[PIECE];
-    int rc = 0;
     for (size_t i = 0; i < PIECE; i++)
         piece[i] = w->type == OG__NPY_U8 ? (uint16_t)(number << 8 | number) : number;
     for (int64_t at = 0, some; at < n; at += some) {
         some = OG_MIN(n - at, (int64_t)PIECE);
-        OG_TRY(og__npy_append(w, piece, some, err));
+        OG_DO(og__npy_append(w, piece, some, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__array_create(struct og_npy_writer **w, const char *folder, const char *name,

@@ -65,9 +65,7 @@ static int virtual_count(char *why, size_t size)
 static int virtual_open(struct og_device **out, int number, struct og_err *err)
 {
     *out = NULL;
-    int rc = called("open", err);
-    if (rc < 0)
-        return rc;
+    OG_DO(called("open", err));
     struct og_device *d = calloc(1, sizeof(*d));
     if (!d)
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
@@ -225,9 +223,7 @@ static int virtual_reach(struct og_device *d, struct og_device *peer, struct og_
 static int virtual_stream(struct og_device *d, struct og_stream **out, struct og_err *err)
 {
     *out = NULL;
-    int rc = called("stream", err);
-    if (rc < 0)
-        return rc;
+    OG_DO(called("stream", err));
     struct og_stream *s = calloc(1, sizeof(*s));
     if (!s)
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
@@ -264,9 +260,7 @@ static void virtual_end_stream(struct og_stream *s)
 static int virtual_event(struct og_device *d, struct og_event **out, struct og_err *err)
 {
     *out = NULL;
-    int rc = called("event", err);
-    if (rc < 0)
-        return rc;
+    OG_DO(called("event", err));
     *out = calloc(1, sizeof(**out));
     if (!*out)
         return og__fail_errno(err, -ENOMEM, NULL, "virtual device");
@@ -430,9 +424,7 @@ static int virtual_exchange(struct og_stream *s, struct og_device_ring *g,
 {
     struct og_message pieces[2 * OG__VIRTUAL_GROUP];
     const int n = g->comm->n;
-    int rc = called("exchange", err);
-    if (rc < 0)
-        return rc;
+    OG_DO(called("exchange", err));
     if (s->device != g->device)
         return og__fail(err, -EINVAL, NULL,
                         "virtual device: a group of device %d, a stream of device %d",

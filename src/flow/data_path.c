@@ -57,12 +57,10 @@ static int sample_on_device(struct og_data_path *d, struct og_err *err)
 /* Those that are closed. */
 static int open_each(struct og_data_path *d, struct og_err *err)
 {
-    int rc = 0;
     for (int i = 0; i < og__samplers(d->exec); i++)
         if (!d->samplers[i])
-            OG_TRY(og__structure_sampler(d->structure, &d->samplers[i], d->budget, err));
-out:
-    return rc;
+            OG_DO(og__structure_sampler(d->structure, &d->samplers[i], d->budget, err));
+    return 0;
 }
 
 static void close_each(struct og_data_path *d)
@@ -78,22 +76,17 @@ static int open_samplers(struct og_data_path *d, struct og_err *err)
     d->samplers = calloc((size_t)og__samplers(d->exec), sizeof(struct og_sampler *));
     if (!d->samplers)
         return og__fail_errno(err, -ENOMEM, NULL, "samplers");
-    int rc;
-    OG_TRY(open_each(d, err));
+    OG_DO(open_each(d, err));
     if (d->config->opt.sample_on != OG_SAMPLE_ON_HOST)
-        OG_TRY(sample_on_device(d, err));
-out:
-    return rc;
+        OG_DO(sample_on_device(d, err));
+    return 0;
 }
 
 int og__data_path_begin_sampling(struct og_data_path *d, struct og_io_counts *read,
                                  uint64_t *written, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__structure_fetch(d->structure, read, written, err));
-    OG_TRY(open_each(d, err));
-out:
-    return rc;
+    OG_DO(og__structure_fetch(d->structure, read, written, err));
+    return open_each(d, err);
 }
 
 void og__data_path_end_sampling(struct og_data_path *d)
@@ -110,7 +103,6 @@ static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
     d->works = calloc((size_t)og__works(d->exec), sizeof(*d->works));
     if (!d->works)
         return og__fail_errno(err, -ENOMEM, NULL, "batches");
-    int rc = 0;
     for (int i = 0; i < og__works(d->exec); i++) {
         struct og_work *w = &d->works[i];
         og__batch_init(&w->sampled, d->budget);
@@ -118,15 +110,14 @@ static int open_works(struct og_data_path *d, unsigned want, struct og_err *err)
         og__tiers_plan_init(&w->tiers, d->budget);
         w->planned = (struct og_planned_ids){.budget = d->budget};
         w->places.budget = d->budget;
-        OG_TRY(og__seeds_open(&w->seeds, &f->seeds, d->budget, err));
-        OG_TRY(og__batch_reserve(&w->sampled, &f->caps, f->trace.extras, err));
+        OG_DO(og__seeds_open(&w->seeds, &f->seeds, d->budget, err));
+        OG_DO(og__batch_reserve(&w->sampled, &f->caps, f->trace.extras, err));
         if (!(want & OG__WANT_FEATURES))
             continue;
-        OG_TRY(d->stack->reserve(d, w, rows, err));
-        OG_TRY(og__planned_ids_reserve(&w->planned, f->planned_groups, rows, err));
+        OG_DO(d->stack->reserve(d, w, rows, err));
+        OG_DO(og__planned_ids_reserve(&w->planned, f->planned_groups, rows, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static void close_work(const struct og_data_path *d, struct og_work *w)
@@ -427,14 +418,12 @@ static const struct og_stack_ops of_device = {.reserve = reserve_tiers,
 
 int og__data_path_open(struct og_data_path *d, unsigned want, uint64_t *prefill, struct og_err *err)
 {
-    int rc;
     d->stack = d->exec->tiers ? &of_device : &of_host;
-    OG_TRY(open_samplers(d, err));
-    OG_TRY(open_works(d, want, err));
+    OG_DO(open_samplers(d, err));
+    OG_DO(open_works(d, want, err));
     if (want & OG__WANT_FEATURES)
-        OG_TRY(d->stack->open(d, prefill, err));
-out:
-    return rc;
+        OG_DO(d->stack->open(d, prefill, err));
+    return 0;
 }
 
 void og__data_path_close(struct og_data_path *d)

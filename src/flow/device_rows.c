@@ -89,9 +89,7 @@ static int open_victims(struct group *w, struct og_err *err)
 {
     if (victim_bytes(w) == 0)
         return 0;
-    int rc = og__budget_charge(w->budget, victim_bytes(w), VICTIMS, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__budget_charge(w->budget, victim_bytes(w), VICTIMS, err));
     w->victims = take_pinned(w, victim_bytes(w), err);
     if (w->victims)
         return 0;
@@ -121,13 +119,10 @@ static int open_group(struct group *w, const struct og_device_group *setup,
     w->setup.gather.pinned = &w->pinned;
     w->setup.gather.n_slots = &w->setup.n_slots;
     w->setup.gather.staging_rows = &w->setup.staging_rows;
-    int rc;
-    OG_TRY(ops->open(&w->store, be, n, &setup->rows, err));
-    OG_TRY(og__gather_open(&w->gather, setup->group, 1, &w->setup.gather, b, err));
-    OG_TRY(open_victims(w, err));
-    OG_TRY(reserve_entering(w, OG_MAX((uint32_t)setup->rows.room_rows, 1u), err));
-out:
-    return rc;
+    OG_DO(ops->open(&w->store, be, n, &setup->rows, err));
+    OG_DO(og__gather_open(&w->gather, setup->group, 1, &w->setup.gather, b, err));
+    OG_DO(open_victims(w, err));
+    return reserve_entering(w, OG_MAX((uint32_t)setup->rows.room_rows, 1u), err);
 }
 
 static void close_group(struct group *w)
@@ -158,13 +153,10 @@ static int put(struct group *w, const struct lot *l, const uint32_t *slots,
 {
     struct og_io_counts read = {0};
     const struct og_rows *rows;
-    int rc;
-    OG_TRY(og__gather_finish(w->gather, l->area, &rows, &read, err));
+    OG_DO(og__gather_finish(w->gather, l->area, &rows, &read, err));
     counts->reads += read.reads;
     counts->bytes += read.bytes;
-    OG_TRY(w->ops->fill(w->store, rows->more[0].base, slots + l->first, l->n, err));
-out:
-    return rc;
+    return w->ops->fill(w->store, rows->more[0].base, slots + l->first, l->n, err);
 }
 
 /* Reads through the staging areas, as many rows at a time as one holds. With two, one is read while
@@ -273,11 +265,8 @@ static int upload_group(struct group *w, int area, int room, struct og_uploaded 
                           .n_moves = p->n_moves,
                           .move_from = p->move_from,
                           .move_to = p->move_to};
-    int rc;
-    OG_TRY(note_entries(w, area, &p->plan, &b, err));
-    OG_TRY(w->ops->upload(w->store, &b, out, err));
-out:
-    return rc;
+    OG_DO(note_entries(w, area, &p->plan, &b, err));
+    return w->ops->upload(w->store, &b, out, err);
 }
 
 static void enter_rows(struct group *w, int area)
@@ -299,14 +288,12 @@ static const struct og_rows_ops *ops_of(const struct og_device_rows *d)
 static int open_backends(struct og_device_rows *d, struct og_budget *b, struct og_err *err)
 {
     const struct og_device_rows_setup *s = &d->setup;
-    int rc = 0;
     d->backend[0] = s->backend;
     for (int k = 1; k < s->devices.n; k++) {
-        OG_TRY(s->ops->open(&d->backend[k], s->devices.number[k], NULL, b, err));
-        OG_TRY(s->ops->bound(d->backend[k], s->bound, err));
+        OG_DO(s->ops->open(&d->backend[k], s->devices.number[k], NULL, b, err));
+        OG_DO(s->ops->bound(d->backend[k], s->bound, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int open_groups(struct og_device_rows *d, struct og_budget *b, struct og_err *err)
@@ -531,19 +518,16 @@ static int fill(void *self, uint32_t *nodes, uint32_t *places, uint32_t n,
                 struct og_io_counts *counts, struct og_err *err)
 {
     struct og_device_rows *d = self;
-    int rc;
-    OG_TRY(resolve_all(d, err));
+    OG_DO(resolve_all(d, err));
     if (n == 0)
         return 0;
     struct group *w = group_of(d, nodes[0]);
     for (uint32_t i = 0; i < n; i++)
         nodes[i] -= (uint32_t)w->setup.group->first;
     if (d->filled && d->filled != w)
-        OG_TRY(og__gather_fill_end(d->filled->gather, counts, err));
+        OG_DO(og__gather_fill_end(d->filled->gather, counts, err));
     d->filled = w;
-    OG_TRY(fill_group(w, nodes, places, n, counts, err));
-out:
-    return rc;
+    return fill_group(w, nodes, places, n, counts, err);
 }
 
 static int fill_end(void *self, struct og_io_counts *counts, struct og_err *err)
@@ -566,12 +550,10 @@ static int release_slots(void *self, uint32_t n, struct og_err *err)
 static int reclaim(void *self, size_t bytes, struct og_err *err)
 {
     const struct og_device_rows *d = self;
-    int rc = 0;
     (void)bytes; /* all or none */
     for (uint32_t k = 0; k < d->n_groups; k++)
-        OG_TRY(og__gather_reclaim(d->group[k].gather, 0, err));
-out:
-    return rc;
+        OG_DO(og__gather_reclaim(d->group[k].gather, 0, err));
+    return 0;
 }
 
 /* ---- a flow's batches ---- */
@@ -613,18 +595,16 @@ out:
 static int upload_groups(struct og_device_rows *d, struct og_work *w, int area,
                          struct og_rows *view, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0; k < d->n_groups; k++) {
         struct og_uploaded brought;
-        OG_TRY(upload_group(&d->group[k], area, w->room, &brought, err));
+        OG_DO(upload_group(&d->group[k], area, w->room, &brought, err));
         view[d->group[k].setup.view] = brought.rows;
         w->link_bytes += brought.link_bytes;
         w->link_bytes_back += brought.link_bytes_back;
         w->peer_hits += brought.peer_hits;
         w->peer_bytes += brought.peer_bytes;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* By the batch's device, into a room of its own. */

@@ -31,19 +31,17 @@ int og__device_sampling_open(struct og_device_sampling *d, const struct og_plan_
                              const struct og_topology *t, struct og_sampler **samplers, int n,
                              struct og_budget *b, struct og_err *err)
 {
-    int rc;
     if (t->stored)
         return og__fail(err, -ENOTSUP, "leave --sample-on at host",
                         "--sample-on device: the topology is on disk");
-    OG_TRY(og__nn_find(&d->ops, p->config->opt.device, err));
-    OG_TRY(d->ops->open(&d->backend, og__devices(p->config).number[0], NULL, b, err));
-    OG_TRY(d->ops->bound(d->backend, p->workload->bytes.device_sampling, err));
-    OG_TRY(d->ops->samplers->open(&d->sampler, d->backend, t,
-                                  p->config->opt.sample_on == OG_SAMPLE_ON_PINNED, err));
+    OG_DO(og__nn_find(&d->ops, p->config->opt.device, err));
+    OG_DO(d->ops->open(&d->backend, og__devices(p->config).number[0], NULL, b, err));
+    OG_DO(d->ops->bound(d->backend, p->workload->bytes.device_sampling, err));
+    OG_DO(d->ops->samplers->open(&d->sampler, d->backend, t,
+                                 p->config->opt.sample_on == OG_SAMPLE_ON_PINNED, err));
     for (int i = 0; i < n; i++)
         og__sampler_elsewhere(samplers[i], d->ops->samplers->hops(d->sampler));
-out:
-    return rc;
+    return 0;
 }
 
 void og__device_sampling_close(struct og_device_sampling *d)

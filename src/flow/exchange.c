@@ -71,17 +71,14 @@ static int open_rooms(struct og_exchange *x, struct og_err *err)
     const bool numbers = x->in_place.area.of; /* in the place of rows */
     const size_t rows = og__input_rows(f);
     const size_t list = rows * sizeof(uint32_t);
-    int rc = 0;
     for (int i = 0; i < OG__ROUNDS_UNDER_WAY; i++)
-        OG_TRY(og__exchange_room(x, &x->state[i].place, list, err));
+        OG_DO(og__exchange_room(x, &x->state[i].place, list, err));
     for (int i = 0; i < OG__RECEIVED; i++)
-        OG_TRY(og__exchange_room(x, &x->received[i], numbers ? list : f->bytes.input, err));
+        OG_DO(og__exchange_room(x, &x->received[i], numbers ? list : f->bytes.input, err));
     const size_t sent = (size_t)og__sent_rows(f, x->ranks) * sizeof(uint32_t);
-    OG_TRY(og__exchange_room(x, &x->sent, numbers ? sent : f->bytes.sent, err));
-    OG_TRY(og__exchange_room(x, &x->lists_sent, list, err));
-    OG_TRY(og__exchange_room(x, &x->lists_received, sent, err));
-out:
-    return rc;
+    OG_DO(og__exchange_room(x, &x->sent, numbers ? sent : f->bytes.sent, err));
+    OG_DO(og__exchange_room(x, &x->lists_sent, list, err));
+    return og__exchange_room(x, &x->lists_received, sent, err);
 }
 
 int og__exchange_open(struct og_data_path *path, const struct og_exchange_with *with,
@@ -196,21 +193,18 @@ static int look_ahead(struct og_exchange *x, struct og_err *err)
 {
     struct og_round_state *t = state_of(x, x->begun);
     const struct og_round_of round = og__exchange_round(x, x->item);
-    int rc = 0;
     *t = (struct og_round_state){.place = t->place, .trains = round.trains};
     if (round.has) {
-        OG_TRY(og__upcoming_next(&x->upcoming, &t->work));
-        OG_TRY(og__planned_ids_of(t->work, x->path->workload->planned_groups, err));
+        OG_DO(og__upcoming_next(&x->upcoming, &t->work));
+        OG_DO(og__planned_ids_of(t->work, x->path->workload->planned_groups, err));
         t->ids = t->work->planned.ids;
         t->n = t->work->planned.n;
     }
     x->item = round.after;
-    OG_TRY(og__exchange_room(x, &t->place, t->n * sizeof(uint32_t), err));
-    OG_TRY(og__exchange_room(x, &x->lists_sent, t->n * sizeof(uint32_t), err));
+    OG_DO(og__exchange_room(x, &t->place, t->n * sizeof(uint32_t), err));
+    OG_DO(og__exchange_room(x, &x->lists_sent, t->n * sizeof(uint32_t), err));
     og__exchange_sort(x, t->ids, t->n, &t->by, t->place.at);
-    OG_TRY(check_places(x, t, err));
-out:
-    return rc;
+    return check_places(x, t, err);
 }
 
 /* ---- exchanging requests ---- */
@@ -234,15 +228,12 @@ static int tell_counts(struct og_exchange *x, uint32_t *counts, struct og_err *e
 static int room_for_lists(struct og_exchange *x, const uint32_t *counts, struct og_err *err)
 {
     uint64_t rows = 0;
-    int rc;
     for (uint32_t i = 0; i < x->ranks; i++)
         rows += counts[i];
-    OG_TRY(
+    OG_DO(
         og__exchange_room(x, &x->lists_received, (rows - counts[x->rank]) * sizeof(uint32_t), err));
     og__demand_clear(&x->demand);
-    OG_TRY(og__demand_reserve(&x->demand, 1, rows, err));
-out:
-    return rc;
+    return og__demand_reserve(&x->demand, 1, rows, err);
 }
 
 static int check_list(const struct og_exchange *x, uint32_t from, const uint32_t *nodes, uint32_t n,
@@ -301,14 +292,12 @@ static int recall_requests(struct og_exchange *x, struct og_io_counts *read, str
     const uint64_t *at = x->codes_at.at;
     const size_t bytes = ((size_t)it.n_at + it.n) * sizeof(uint32_t);
     uint64_t asked = 0;
-    int rc;
-    OG_TRY(og__exchange_room(x, &x->recalled, bytes, err));
-    OG_TRY(og__spill_read(x->path->stores.codes, at[x->planned - 1] + it.n * sizeof(uint32_t),
-                          x->recalled.at, bytes, &asked, err));
+    OG_DO(og__exchange_room(x, &x->recalled, bytes, err));
+    OG_DO(og__spill_read(x->path->stores.codes, at[x->planned - 1] + it.n * sizeof(uint32_t),
+                         x->recalled.at, bytes, &asked, err));
     read->reads += asked > 0;
     read->bytes += asked;
-out:
-    return rc;
+    return 0;
 }
 
 /* A plan that was made with the superbatch's. */
@@ -320,16 +309,13 @@ static int read_plan(struct og_exchange *x, const struct og_demanded *requested,
     const uint32_t n_slots = d->memory->n_slots;
     struct og_plan *plan = &x->served.plan;
     uint64_t bytes = 0;
-    int rc;
-    OG_TRY(og__plan_reserve(plan, requested->n, OG_MIN(requested->n, n_slots), err));
-    OG_TRY(og__spill_read(d->stores.codes, at[x->planned - 1], plan->place,
-                          requested->n * sizeof(*plan->place), &bytes, err));
+    OG_DO(og__plan_reserve(plan, requested->n, OG_MIN(requested->n, n_slots), err));
+    OG_DO(og__spill_read(d->stores.codes, at[x->planned - 1], plan->place,
+                         requested->n * sizeof(*plan->place), &bytes, err));
     read->reads += bytes > 0;
     read->bytes += bytes;
-    OG_TRY(og__plan_decode(&x->path->planner, plan->place, requested->ids, requested->n, n_slots,
-                           plan, err));
-out:
-    return rc;
+    return og__plan_decode(&x->path->planner, plan->place, requested->ids, requested->n, n_slots,
+                           plan, err);
 }
 
 /* All that such a plan finds in the cache is there. */
@@ -439,15 +425,13 @@ static int hear_counts(struct og_exchange *x, uint32_t *counts, struct og_err *e
 static int prepare(struct og_exchange *x, bool hears, bool brings, const uint32_t *counts,
                    struct og_err *err)
 {
-    int rc = 0;
     if (brings)
-        OG_TRY(finish_reading(x, x->here, err));
+        OG_DO(finish_reading(x, x->here, err));
     if (brings && hears) /* all have met; new requests replace the previous ones */
         pack_rows(x, x->here);
     if (hears)
-        OG_TRY(room_for_lists(x, counts, err));
-out:
-    return rc;
+        OG_DO(room_for_lists(x, counts, err));
+    return 0;
 }
 
 static int step(struct og_exchange *x, bool begins, bool brings, struct og_err *err)

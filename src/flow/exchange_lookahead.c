@@ -113,19 +113,17 @@ static int count_rows(struct og_exchange *x, const struct og_trace *trace, uint3
                       uint32_t *own, struct og_err *err)
 {
     struct own_rounds at = {trace, x->item, 0};
-    int rc = 0;
     assert(x->ranks > 1);
     for (uint32_t k = 0; k < rounds; k++) {
         const uint32_t *ids;
         uint32_t n;
-        OG_TRY(next_batch(x, &at, &ids, &n, err));
+        OG_DO(next_batch(x, &at, &ids, &n, err));
         for (uint32_t o = 0; o < x->ranks; o++)
             own[(size_t)o * rounds + k] = 0;
         for (uint32_t i = 0; i < n; i++)
             own[(size_t)og__owner_of(x->ranks, ids[i]) * rounds + k]++;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int send_tables(struct og_exchange *x, uint32_t rounds, uint32_t *own, uint32_t *all,
@@ -155,14 +153,11 @@ static int room_for_all(struct og_exchange *x, uint32_t rounds, const uint32_t *
         rows += of_round;
         most = OG_MAX(most, of_round - all[(size_t)x->rank * rounds + k]);
     }
-    int rc;
-    OG_TRY(og__exchange_room(x, &x->lists_sent, longest * sizeof(uint32_t), err));
-    OG_TRY(og__exchange_room(x, &x->lists_received, most * sizeof(uint32_t), err));
-    OG_TRY(og__exchange_room(x, &x->codes_at, rounds * sizeof(uint64_t), err));
+    OG_DO(og__exchange_room(x, &x->lists_sent, longest * sizeof(uint32_t), err));
+    OG_DO(og__exchange_room(x, &x->lists_received, most * sizeof(uint32_t), err));
+    OG_DO(og__exchange_room(x, &x->codes_at, rounds * sizeof(uint64_t), err));
     og__demand_clear(&x->demand);
-    OG_TRY(og__demand_reserve(&x->demand, rounds, rows, err));
-out:
-    return rc;
+    return og__demand_reserve(&x->demand, rounds, rows, err);
 }
 
 static int send_lists(struct og_exchange *x, const struct og_trace *trace, uint32_t rounds,
@@ -230,11 +225,8 @@ int og__exchange_spill(struct og_exchange *x, uint32_t round, struct og_err *err
 {
     const struct og_demanded it = og__demand_of(&x->demand, round);
     struct og_spill *to = x->path->stores.codes;
-    int rc;
-    OG_TRY(og__spill_append(to, it.at, it.n_at * sizeof(*it.at), err));
-    OG_TRY(og__spill_append(to, it.ids, it.n * sizeof(*it.ids), err));
-out:
-    return rc;
+    OG_DO(og__spill_append(to, it.at, it.n_at * sizeof(*it.at), err));
+    return og__spill_append(to, it.ids, it.n * sizeof(*it.ids), err);
 }
 
 void og__exchange_fill(struct og_exchange *x, struct og_filling *filling)

@@ -76,23 +76,20 @@ int og__place_open(struct og_exchange *x, struct og_err *err)
     const struct og_data_path *d = x->path;
     struct og_in_place *p = &x->in_place;
     uint64_t key;
-    int rc;
     if (!og__exchanges_in_place(d->config, d->workload))
         return 0;
     memcpy(&key, name, sizeof(key));
     set_places(x);
     p->reserved = place_of(x, first_cached(x, x->ranks));
     p->base = og__address_reserve(p->reserved, err);
-    OG_TRY(p->base ? 0 : -ENOMEM);
+    OG_DO(p->base ? 0 : -ENOMEM);
     const size_t slots = place_of(x, p->cache_at - ALIGNED);
-    OG_TRY(og__shared_memory_area(d->config->sharing.shared_memory, key,
-                                  slots + x->ranks * sizeof(*p->slots), p->base, &p->area, err));
-    OG_TRY(og__shared_memory_room(&p->area, slots, x->ranks * sizeof(*p->slots), err));
+    OG_DO(og__shared_memory_area(d->config->sharing.shared_memory, key,
+                                 slots + x->ranks * sizeof(*p->slots), p->base, &p->area, err));
+    OG_DO(og__shared_memory_room(&p->area, slots, x->ranks * sizeof(*p->slots), err));
     p->slots = (uint32_t *)(void *)(p->base + slots);
     p->slots[x->rank] = own_slots(x);
-    OG_TRY(charge(x, err));
-out:
-    return rc;
+    return charge(x, err);
 }
 
 void og__place_close(struct og_exchange *x)
@@ -127,21 +124,19 @@ int og__place_room(struct og_exchange *x, uint64_t round, struct og_err *err)
 {
     struct og_in_place *p = &x->in_place;
     const int i = (int)(round % OG__RECEIVED);
-    int rc = 0;
     if (!p->area.of)
         return 0;
     const size_t bytes = find_copied(x);
     if (bytes > p->charged[i]) {
-        OG_TRY(og__budget_charge(x->path->budget, bytes - p->charged[i], part, err));
+        OG_DO(og__budget_charge(x->path->budget, bytes - p->charged[i], part, err));
         p->charged[i] = bytes;
     }
     if (bytes > p->taken[i]) {
-        OG_TRY(og__shared_memory_room(&p->area, place_of(x, first_row(x, x->rank, round)), bytes,
-                                      err));
+        OG_DO(og__shared_memory_room(&p->area, place_of(x, first_row(x, x->rank, round)), bytes,
+                                     err));
         p->taken[i] = bytes;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Copies rows of a group, in the order of their places. */
@@ -210,22 +205,20 @@ int og__place_check(struct og_exchange *x, uint64_t round, struct og_err *err)
     const struct og_round_state *state = &x->state[round % OG__ROUNDS_UNDER_WAY];
     const uint32_t *number = x->received[round % OG__RECEIVED].at;
     const uint32_t *place = state->place.at;
-    int rc = 0;
     if (!x->in_place.area.of)
         return 0;
     assert(x->ranks > 0);
     for (uint32_t i = 0; i < x->ranks; i++)
-        OG_TRY(open_cache(x, i, err));
+        OG_DO(open_cache(x, i, err));
     for (uint32_t i = 0, t = 0; i < state->n; i++) {
         const uint32_t owner = og__owner_of(x->ranks, state->ids[i]);
         while (state->ids[i] >= x->groups.end[t])
             t++;
         if (!is_row_of(x, owner, round, number[place[i]], x->groups.group[t].takes))
-            OG_TRY(og__fail(err, -EPROTO, "start all workers from the same version",
-                            "worker %u has no such rows as it announces", owner));
+            return og__fail(err, -EPROTO, "start all workers from the same version",
+                            "worker %u has no such rows as it announces", owner);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static size_t rows_touched(const struct og_exchange *x, uint32_t owner)

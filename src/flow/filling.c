@@ -41,19 +41,15 @@ static void add_window(struct og_fill_windows *w, uint32_t batch, uint64_t at)
 int og__filling_put_piece(struct og_fill_head head, const uint32_t *list, struct og_spill *to,
                           struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__spill_append(to, &head, sizeof(head), err));
-    OG_TRY(og__spill_append(to, list, head.n * sizeof(*list), err));
-    OG_TRY(og__spill_append(to, list + OG__FILL_ROWS, head.n * sizeof(*list), err));
-out:
-    return rc;
+    OG_DO(og__spill_append(to, &head, sizeof(head), err));
+    OG_DO(og__spill_append(to, list, head.n * sizeof(*list), err));
+    return og__spill_append(to, list + OG__FILL_ROWS, head.n * sizeof(*list), err);
 }
 
 int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_t batch,
                     struct og_spill *to, uint32_t *list, struct og_err *err)
 {
     bool begun = w->n == 0;
-    int rc = 0;
     if (begun)
         add_window(w, batch, og__spill_size(to));
     for (struct og_fill_head head = {.n = 1}; head.n > 0;) {
@@ -65,32 +61,29 @@ int og__filling_put(struct og_fill_windows *w, struct og_policy *policy, uint32_
             add_window(w, batch, og__spill_size(to));
         begun = true;
         if (batch == 0 && w->foreseen)
-            OG_TRY(og__gather_tell(w->foreseen, list, list + OG__FILL_ROWS, head.n, err));
-        OG_TRY(og__filling_put_piece(head, list, to, err));
+            OG_DO(og__gather_tell(w->foreseen, list, list + OG__FILL_ROWS, head.n, err));
+        OG_DO(og__filling_put_piece(head, list, to, err));
         w->rows += head.n;
     }
     if (batch == 0 && w->foreseen)
-        OG_TRY(og__gather_distribute(w->foreseen, err));
-out:
-    return rc;
+        OG_DO(og__gather_distribute(w->foreseen, err));
+    return 0;
 }
 
 int og__filling_get(struct og_spill *from, uint64_t *at, struct og_fill_piece *piece,
                     uint64_t *read, struct og_err *err)
 {
     struct og_fill_head *head = &piece->head;
-    int rc;
-    OG_TRY(og__spill_read(from, *at, head, sizeof(*head), read, err));
+    OG_DO(og__spill_read(from, *at, head, sizeof(*head), read, err));
     if (head->n > OG__FILL_ROWS)
         return og__fail(err, -EIO, "give this run a --scratch folder of its own",
                         "a plan in --scratch is damaged");
     const size_t bytes = head->n * sizeof(*piece->nodes);
     *at += sizeof(*head);
-    OG_TRY(og__spill_read(from, *at, piece->nodes, bytes, read, err));
-    OG_TRY(og__spill_read(from, *at + bytes, piece->slots, bytes, read, err));
+    OG_DO(og__spill_read(from, *at, piece->nodes, bytes, read, err));
+    OG_DO(og__spill_read(from, *at + bytes, piece->slots, bytes, read, err));
     *at += 2 * bytes;
-out:
-    return rc;
+    return 0;
 }
 
 uint64_t og__filling_bytes(uint32_t batch, uint64_t pieces, uint64_t rows)

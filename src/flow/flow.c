@@ -139,13 +139,9 @@ static int make_batches(const struct worker *own, struct og_err *err)
         if (item >= r->flow->items.last)
             return 0;
         struct og_work *w = &r->flow->works[i];
-        int rc = make_batch(own, item, w, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(make_batch(own, item, w, err));
         atomic_fetch_add(&r->made, 1);
-        rc = hand_on(r, SAMPLED, w);
-        if (rc < 0)
-            return rc;
+        OG_DO(hand_on(r, SAMPLED, w));
     }
 }
 
@@ -373,16 +369,14 @@ static int consume_ready(struct og_flow_run *r, struct og_queue *ready, og_consu
 static int open_run(struct og_flow_run *r, struct og_err *err)
 {
     const struct og_flow *f = r->flow;
-    int rc = 0;
     atomic_init(&r->next, f->items.first);
     atomic_init(&r->made, 0);
     pthread_mutex_init(&r->lock, NULL);
     og__shelf_init(&r->works, f->n_works);
     og__shelf_init(&r->staging, f->n_staging);
     for (int i = 0; i < QUEUES; i++)
-        OG_TRY(og__queue_open(&r->queue[i], (size_t)f->n_works, f->items.first, err));
-out:
-    return rc;
+        OG_DO(og__queue_open(&r->queue[i], (size_t)f->n_works, f->items.first, err));
+    return 0;
 }
 
 static void close_run(struct og_flow_run *r)

@@ -272,19 +272,17 @@ static int narrow(const struct og_npy *a, uint64_t n_nodes, uint32_t *out, struc
     enum { CHUNK = 4096 };
     int64_t wide[CHUNK];
     int64_t before = -1;
-    int rc = 0;
     for (int64_t done = 0, n; done < a->shape[0]; done += n) {
         n = OG_MIN(a->shape[0] - done, (int64_t)CHUNK);
-        OG_TRY(og__npy_read_int64(a, done, n, wide, err));
+        OG_DO(og__npy_read_int64(a, done, n, wide, err));
         for (int64_t i = 0; i < n; i++) {
             if (wide[i] <= before || (uint64_t)wide[i] >= n_nodes)
-                OG_TRY(og__fail(err, -EINVAL, hint, "%s: not nodes in ascending order", a->path));
+                return og__fail(err, -EINVAL, hint, "%s: not nodes in ascending order", a->path);
             before = wide[i];
             out[done + i] = (uint32_t)wide[i];
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Each group has slots of its own, and those without features none. */

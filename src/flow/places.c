@@ -73,9 +73,7 @@ int og__places_show(struct og_places_view *v, struct og_batch *b, const struct o
     if (!b->row)
         return 0;
     if (*rows) {
-        const int rc = reserve(v, (size_t)b->n_places + b->n_ids, groups->n_groups, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(reserve(v, (size_t)b->n_places + b->n_ids, groups->n_groups, err));
         v->own = *rows;
         show_rows(b, groups, v);
         *rows = v->rows;

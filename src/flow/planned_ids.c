@@ -24,9 +24,7 @@ int og__planned_ids_list(struct og_planned_ids *p, const struct og_graph_types *
                          const uint32_t *ids, uint32_t n, struct og_err *err)
 {
     uint32_t n_of[OG_MOST_TYPES];
-    int rc = og__planned_ids_reserve(p, groups, n, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__planned_ids_reserve(p, groups, n, err));
     p->ids = groups ? p->own : ids;
     p->n = groups ? og__ids_with_features(groups, ids, n, p->own, n_of) : n;
     return 0;
@@ -38,9 +36,7 @@ int og__planned_ids_batch(struct og_planned_ids *p, const struct og_graph_types 
     uint32_t n_of[OG_MOST_TYPES];
     if (!groups || groups->n_unit_groups == 0)
         return og__planned_ids_list(p, groups, batch->ids, batch->n_ids, err);
-    int rc = og__planned_ids_reserve(p, groups, batch->n_ids + batch->n_units, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__planned_ids_reserve(p, groups, batch->n_ids + batch->n_units, err));
     p->n = og__ids_with_features(groups, batch->ids, batch->n_ids, p->own, n_of);
     p->n += og__ids_with_features(groups, batch->units, batch->n_units, p->own + p->n, n_of);
     p->ids = p->own;

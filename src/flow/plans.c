@@ -51,24 +51,20 @@ int og__plan_by_tiers(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_plans *p = self;
     struct og_data_path *d = p->path;
-    int rc;
-    OG_TRY(og__planned_ids_of(w, d->workload->planned_groups, err));
-    OG_TRY(prepare(d->tiers, w->planned.ids, w->planned.n, err));
-    OG_TRY(og__tiers_plan(d->tiers, &d->planner, w->planned.ids, w->planned.n, &w->tiers, err));
+    OG_DO(og__planned_ids_of(w, d->workload->planned_groups, err));
+    OG_DO(prepare(d->tiers, w->planned.ids, w->planned.n, err));
+    OG_DO(og__tiers_plan(d->tiers, &d->planner, w->planned.ids, w->planned.n, &w->tiers, err));
     w->plan = w->tiers.plan;
-out:
-    return rc;
+    return 0;
 }
 
 int og__read_back_tiers(void *self, struct og_work *w, struct og_err *err)
 {
     const struct og_plans *p = self;
     struct og_data_path *d = p->path;
-    int rc;
-    OG_TRY(og__planned_ids_of(w, d->workload->planned_groups, err));
-    OG_TRY(og__tiers_get(d->stores.codes, p->lookahead[w->number].codes_at, d->tiers,
-                         w->planned.ids, w->planned.n, &w->tiers, &w->trace_read, err));
+    OG_DO(og__planned_ids_of(w, d->workload->planned_groups, err));
+    OG_DO(og__tiers_get(d->stores.codes, p->lookahead[w->number].codes_at, d->tiers, w->planned.ids,
+                        w->planned.n, &w->tiers, &w->trace_read, err));
     w->plan = w->tiers.plan;
-out:
-    return rc;
+    return 0;
 }

@@ -61,9 +61,7 @@ static int find_rows(struct og_row_reader *r, const char *dataset, enum og_rows_
 {
     const bool nodes = of == OG_ROWS_OF_NODES;
     const char *what = nodes ? "node type" : "relation";
-    int rc = og__graph_open(dataset, &r->graph, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__graph_open(dataset, &r->graph, err));
     if (number >= (nodes ? r->graph->n_groups : r->graph->n_relations))
         return og__fail(err, -EINVAL, "`outgrow info` lists what a dataset has", "%s: no %s %u",
                         dataset, what, number);
@@ -140,20 +138,17 @@ static int open_cache(struct og_row_reader *r, const struct og_reader_options *r
     const struct og_gather_options opt = {
         .n_slots = &r->setup.n_slots, .staging_rows = &r->batch, .n_staging = 1, .reader = *reader};
     uint32_t n_prefill;
-    int rc;
-    OG_TRY(og__policy_open(&r->policy, &r->setup, r->budget, err));
-    OG_TRY(og__policy_prepare(r->policy, NULL, &n_prefill, err));
-    OG_TRY(og__gather_open(&r->gather, &r->group, 1, &opt, r->budget, err));
-    OG_TRY(og__plan_reserve(&r->plan, r->batch, r->batch, err));
-    OG_TRY(og__planner_reserve(&r->planner, r->batch, err));
-    OG_TRY(og__id_table_open(&r->table, og__id_table_size(r->batch), sizeof(struct og_id_place),
-                             r->budget, part, err));
+    OG_DO(og__policy_open(&r->policy, &r->setup, r->budget, err));
+    OG_DO(og__policy_prepare(r->policy, NULL, &n_prefill, err));
+    OG_DO(og__gather_open(&r->gather, &r->group, 1, &opt, r->budget, err));
+    OG_DO(og__plan_reserve(&r->plan, r->batch, r->batch, err));
+    OG_DO(og__planner_reserve(&r->planner, r->batch, err));
+    OG_DO(og__id_table_open(&r->table, og__id_table_size(r->batch), sizeof(struct og_id_place),
+                            r->budget, part, err));
     r->unit = og__alloc(r->budget, r->batch * sizeof(*r->unit), part, err);
-    OG_TRY(r->unit ? 0 : -ENOMEM);
+    OG_DO(r->unit ? 0 : -ENOMEM);
     r->where = og__alloc(r->budget, r->batch * sizeof(*r->where), part, err);
-    OG_TRY(r->where ? 0 : -ENOMEM);
-out:
-    return rc;
+    return r->where ? 0 : -ENOMEM;
 }
 
 static int open_reader(struct og_row_reader *r, const char *dataset, enum og_rows_of of,
@@ -161,20 +156,17 @@ static int open_reader(struct og_row_reader *r, const char *dataset, enum og_row
 {
     struct og_reader_options reader = {.io = opt->io};
     const size_t memory = og__memory_amount(&opt->memory);
-    int rc;
-    OG_TRY(find_rows(r, dataset, of, number, err));
-    OG_TRY(policy_of(opt, &r->setup.kind, err));
+    OG_DO(find_rows(r, dataset, of, number, err));
+    OG_DO(policy_of(opt, &r->setup.kind, err));
     og__features_profile(&r->group, &reader.profile);
     r->setup.n_nodes = (uint64_t)r->group.n_nodes;
     r->setup.ways = (uint32_t)opt->ways;
-    OG_TRY(size_cache(r, &reader, memory, err));
+    OG_DO(size_cache(r, &reader, memory, err));
     if (!(r->budget = og__budget_new(memory)))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dataset);
     og__plan_init(&r->plan, r->budget);
     og__planner_init(&r->planner, r->budget);
-    OG_TRY(open_cache(r, &reader, err));
-out:
-    return rc;
+    return open_cache(r, &reader, err);
 }
 
 int og_rows_open(struct og_row_reader **out, const char *dataset, enum og_rows_of of,

@@ -40,17 +40,15 @@ static void note_group(struct og_sample_group_source *s, uint32_t n_training)
 static int sample_group(struct og_sample_group_source *s, struct og_err *err)
 {
     uint32_t n_training = 0;
-    int rc = 0;
     og__group_sampling_clear(s->group_sampling);
     s->n = 0;
     for (; s->end < s->items.last && s->n < s->most; s->end++)
         if (is_mine(s, s->end))
-            OG_TRY(add_item(s, s->end, &n_training, err));
-    OG_TRY(og__group_sampling_sample(s->group_sampling, &s->counts, err));
+            OG_DO(add_item(s, s->end, &n_training, err));
+    OG_DO(og__group_sampling_sample(s->group_sampling, &s->counts, err));
     s->left = s->n;
     note_group(s, n_training);
-out:
-    return rc;
+    return 0;
 }
 
 static uint32_t number_of(const struct og_sample_group_source *s, uint64_t item)
@@ -120,10 +118,8 @@ static int take_batch(struct og_sample_group_source *s, int thread, struct og_wo
                       struct og_err *err)
 {
     const uint32_t number = number_of(s, w->item);
-    int rc = og__group_sampling_take(s->group_sampling, number, thread, &w->sampled, &w->trace_read,
-                                     err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__group_sampling_take(s->group_sampling, number, thread, &w->sampled, &w->trace_read,
+                                  err));
     w->sampled_from = og__sampler_reads(s->sampled->samplers[thread]);
     account_part(s, number, w);
     og__seeds_exclude(&w->seeds, &w->descriptor, &w->sampled.batch);
@@ -147,17 +143,14 @@ int og__sample_group_source_open(struct og_sample_group_source *s,
                                  const struct og_topology *topology,
                                  const struct og_group_sampling_options *opt, struct og_err *err)
 {
-    int rc;
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     s->end = s->items.first;
     s->most = opt->sizes.batches;
     s->item = og__alloc(s->budget, s->most * sizeof(*s->item), "sampler", err);
-    OG_TRY(s->item ? 0 : -ENOMEM);
-    OG_TRY(og__seeds_open(&s->its_seeds, s->seeds, s->budget, err));
-    OG_TRY(og__group_sampling_open(&s->group_sampling, topology, opt, s->budget, err));
-out:
-    return rc;
+    OG_DO(s->item ? 0 : -ENOMEM);
+    OG_DO(og__seeds_open(&s->its_seeds, s->seeds, s->budget, err));
+    return og__group_sampling_open(&s->group_sampling, topology, opt, s->budget, err);
 }
 
 void og__sample_group_source_close(struct og_sample_group_source *s)

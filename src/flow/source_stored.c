@@ -36,10 +36,8 @@ static int read_batch(const struct og_stored_source *s, struct og_work *w, struc
         return og__fail(err, -EINVAL, "sample with more --epochs",
                         "--samples %s: no batches for epoch %u", s->folder->dir,
                         w->descriptor.epoch);
-    int rc = og__samples_read(s->folder->samples, number, !s->ids_only, &w->sampled, &w->trace_read,
-                              err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__samples_read(s->folder->samples, number, !s->ids_only, &w->sampled, &w->trace_read,
+                           err));
     prefetch_next(s, w->item);
     w->stored = true;
     return og__has_its_seeds(w) ? 0

@@ -14,9 +14,7 @@ int og__structure_name(struct og_structure *g, const struct og_scratch *held_out
                        struct og_err *err)
 {
     char *own;
-    int rc = og__scratch_first(&own, &g->given.config->opt, NULL, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__scratch_first(&own, &g->given.config->opt, NULL, err));
     g->passing = held_out != NULL;
     if (held_out)
         g->neighbors_dir = og__path_join(og__scratch_path(held_out), "neighbors");
@@ -198,12 +196,9 @@ int og__structure_open(struct og_structure *g, struct og_err *err)
 {
     if (g->given.exec->topology == OG_TOPOLOGY_MEMORY)
         return load(g, err);
-    int rc;
-    OG_TRY(open_on_disk(g, err));
-    OG_TRY(find_loops(g, err));
-    OG_TRY(load_times(g, err));
-out:
-    return rc;
+    OG_DO(open_on_disk(g, err));
+    OG_DO(find_loops(g, err));
+    return load_times(g, err);
 }
 
 /* Loops would be found again by reading the whole file. */
@@ -236,15 +231,13 @@ int og__structure_add_neighbors(struct og_structure *g, size_t bytes, uint64_t r
     g->on_disk = bytes <= room ? bytes : 0;
     if (bytes > room) /* then every run makes its own */
         og__neighbors_keep_none(&g->topology);
-    int rc;
-    OG_TRY(og__neighbors_load(&g->topology, err));
+    OG_DO(og__neighbors_load(&g->topology, err));
     *written += stored->written;
     if (!g->passing && stored->opt.cache_dir)
         og__persistent_cache_trim(g->neighbors_dir, &og__neighbors_kind,
                                   og__persistent_cache_bytes(g->neighbors_dir),
                                   OG__PERSISTENT_CACHE_SECONDS, &config->log);
-out:
-    return rc;
+    return 0;
 }
 
 void og__structure_close(struct og_structure *g)

@@ -40,15 +40,12 @@ static int put(struct og_spill *to, const uint32_t *words, uint32_t n, struct og
 static int put_part(struct og_spill *to, const struct og_tiers_plan *p, struct og_err *err)
 {
     const struct head h = head_of(p);
-    int rc;
-    OG_TRY(og__spill_append(to, &h, sizeof(h), err));
-    OG_TRY(put(to, p->plan.place, h.n, err));
-    OG_TRY(put(to, p->plan.change_row, h.n_changes, err));
-    OG_TRY(put(to, p->plan.change_slot, h.n_changes, err));
-    OG_TRY(put(to, p->move_from, h.n_moves, err));
-    OG_TRY(put(to, p->move_to, h.n_moves, err));
-out:
-    return rc;
+    OG_DO(og__spill_append(to, &h, sizeof(h), err));
+    OG_DO(put(to, p->plan.place, h.n, err));
+    OG_DO(put(to, p->plan.change_row, h.n_changes, err));
+    OG_DO(put(to, p->plan.change_slot, h.n_changes, err));
+    OG_DO(put(to, p->move_from, h.n_moves, err));
+    return put(to, p->move_to, h.n_moves, err);
 }
 
 int og__tiers_put(struct og_spill *to, const struct og_tiers_plan *p, struct og_err *err)
@@ -130,21 +127,19 @@ static int get_part(struct reading *r, const struct og_tiers *tiers, uint32_t k,
     struct og_tiers_plan of = og__tiers_plan_part(out, k);
     struct og_plan *plan = &of.plan;
     struct head h;
-    int rc;
-    OG_TRY(get(r, &h, sizeof(h), err));
+    OG_DO(get(r, &h, sizeof(h), err));
     if (!has_room(out, &h, n))
         return damaged(err);
     take_head(&of, &h);
-    OG_TRY(get_words(r, plan->place, h.n, err));
-    OG_TRY(get_words(r, plan->change_row, h.n_changes, err));
-    OG_TRY(get_words(r, plan->change_slot, h.n_changes, err));
-    OG_TRY(get_words(r, of.move_from, h.n_moves, err));
-    OG_TRY(get_words(r, of.move_to, h.n_moves, err));
-    OG_TRY(list_misses(og__tiers_first(tiers, k), og__tiers_places(tiers, k).misses,
-                       ids + out->plan.n, plan, err));
+    OG_DO(get_words(r, plan->place, h.n, err));
+    OG_DO(get_words(r, plan->change_row, h.n_changes, err));
+    OG_DO(get_words(r, plan->change_slot, h.n_changes, err));
+    OG_DO(get_words(r, of.move_from, h.n_moves, err));
+    OG_DO(get_words(r, of.move_to, h.n_moves, err));
+    OG_DO(list_misses(og__tiers_first(tiers, k), og__tiers_places(tiers, k).misses,
+                      ids + out->plan.n, plan, err));
     og__tiers_plan_add(out, k, &of);
-out:
-    return rc;
+    return 0;
 }
 
 int og__tiers_get(struct og_spill *from, uint64_t at, const struct og_tiers *tiers,
@@ -152,13 +147,11 @@ int og__tiers_get(struct og_spill *from, uint64_t at, const struct og_tiers *tie
                   struct og_io_counts *read, struct og_err *err)
 {
     struct reading r = {from, at, read};
-    int rc;
-    OG_TRY(og__tiers_plan_reserve(out, og__tiers_setup(tiers), n, err));
+    OG_DO(og__tiers_plan_reserve(out, og__tiers_setup(tiers), n, err));
     og__tiers_plan_empty(out);
     for (uint32_t k = 0; k < og__tiers_parts(tiers); k++)
-        OG_TRY(get_part(&r, tiers, k, ids, n, out, err));
+        OG_DO(get_part(&r, tiers, k, ids, n, out, err));
     if (out->plan.n != n)
         return damaged(err);
-out:
-    return rc;
+    return 0;
 }

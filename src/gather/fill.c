@@ -124,18 +124,15 @@ static int fill_group(struct og_gather *g, struct og_gather_group *w, const uint
                       const uint32_t *slots, uint32_t n, struct og_io_counts *counts,
                       struct og_err *err)
 {
-    int rc = 0;
     if (w->written && og__written_reader(w->written))
         return 0; /* og__gather_tell had them */
     for (uint32_t first = 0, k; first < n; first += k) {
         k = piece_rows(g, w, slots + first, n - first);
         if (slots[first] < w->slot || slots[first] - w->slot >= w->n_slots)
-            OG_TRY(
-                og__fail(err, -EINVAL, NULL, "feature cache: a row for a slot of another width"));
-        OG_TRY(fill_piece(g, w, nodes + first, slots + first, k, counts, err));
+            return og__fail(err, -EINVAL, NULL, "feature cache: a row for a slot of another width");
+        OG_DO(fill_piece(g, w, nodes + first, slots + first, k, counts, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__gather_fill(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,

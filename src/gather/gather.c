@@ -115,9 +115,7 @@ int og__gather_read_rule(const struct og_group *group, int io, struct og_budget 
     const struct og_reader_options like = {.io = io};
     const struct og_reader_options opt = reading(group, &like);
     struct og_reader *reader;
-    int rc = og__features_open(&reader, group, &opt, b, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__features_open(&reader, group, &opt, b, err));
     *out = og__reader_rule(reader);
     og__reader_close(reader);
     return 0;
@@ -133,9 +131,7 @@ static int pin_part(struct og_gather *g, struct og_gather_part *p, size_t row_by
     og__budget_uncharge(g->budget, p->capacity * row_bytes, STAGING);
     p->at = NULL;
     p->capacity = 0;
-    int rc = og__budget_charge(g->budget, rows * row_bytes, STAGING, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__budget_charge(g->budget, rows * row_bytes, STAGING, err));
     p->capacity = rows;
     p->at = g->pinned->take(g->pinned->self, rows * row_bytes, err);
     return p->at ? 0 : -ENOMEM;
@@ -201,13 +197,10 @@ static size_t gap_bytes(const struct og_gather *g)
 
 static int pin_cache(struct og_gather *g, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__budget_charge(g->budget, present_bytes(g), CACHE, err));
+    OG_DO(og__budget_charge(g->budget, present_bytes(g), CACHE, err));
     g->charged = true;
     g->base = g->pinned->take(g->pinned->self, present_bytes(g), err);
-    OG_TRY(g->base ? 0 : -ENOMEM);
-out:
-    return rc;
+    return g->base ? 0 : -ENOMEM;
 }
 
 static void unpin_cache(struct og_gather *g)
@@ -221,14 +214,12 @@ static void unpin_cache(struct og_gather *g)
 
 static int pin_rows(struct og_gather *g, const struct og_gather_options *opt, struct og_err *err)
 {
-    int rc;
-    OG_TRY(pin_cache(g, err));
+    OG_DO(pin_cache(g, err));
     for (int i = 0; i < g->n_areas; i++)
         for (uint32_t k = 0; k < g->n_groups; k++)
-            OG_TRY(pin_part(g, &g->staging[i].part[k], g->group[k].row_bytes, opt->staging_rows[k],
-                            err));
-out:
-    return rc;
+            OG_DO(pin_part(g, &g->staging[i].part[k], g->group[k].row_bytes, opt->staging_rows[k],
+                           err));
+    return 0;
 }
 
 /* Bytes of an area that has the largest batch's rows in every group. */
@@ -244,7 +235,6 @@ static int open_area(struct og_gather *g, int area, char *at, const struct og_ga
                      struct og_err *err)
 {
     struct og_staging *s = &g->staging[area];
-    int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++) {
         const struct og_gather_group *w = &g->group[k];
         const uint32_t most = most_staging_rows(g, w);
@@ -254,12 +244,11 @@ static int open_area(struct og_gather *g, int area, char *at, const struct og_ga
             continue;
         const uint32_t rows =
             area < g->n_staging ? opt->staging_rows[k] : og__gather_fill_rows(w->row_bytes);
-        OG_TRY(og__gather_grow(g, s, k, OG_MIN(rows, most), err));
+        OG_DO(og__gather_grow(g, s, k, OG_MIN(rows, most), err));
     }
     if (g->n_groups > 1)
-        OG_TRY(grow_index(g, s, opt->rows, err));
-out:
-    return rc;
+        OG_DO(grow_index(g, s, opt->rows, err));
+    return 0;
 }
 
 static int open_rows(struct og_gather *g, const struct og_gather_options *opt, struct og_err *err)
@@ -434,12 +423,10 @@ int og__gather_reclaim(struct og_gather *g, uint32_t n, struct og_err *err)
         g->n_released = n;
         return pin_cache(g, err);
     }
-    int rc;
-    OG_TRY(og__reclaim_rows(g->budget, g->base, present_bytes(g), bytes_of(g, g->n_slots - least),
-                            err));
+    OG_DO(og__reclaim_rows(g->budget, g->base, present_bytes(g), bytes_of(g, g->n_slots - least),
+                           err));
     g->n_released = least;
-out:
-    return rc;
+    return 0;
 }
 
 uint32_t og__gather_released(const struct og_gather *g)
@@ -547,17 +534,15 @@ static void show_groups(const struct og_gather *g, struct og_staging *s, const u
 
 static int show(struct og_gather *g, struct og_staging *s, const uint32_t *ids, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0; k < g->n_groups; k++)
         s->part[k].begun = false;
     if (g->n_groups == 1) {
         show_all(g, s);
         return 0;
     }
-    OG_TRY(grow_index(g, s, s->plan->n, err));
+    OG_DO(grow_index(g, s, s->plan->n, err));
     show_groups(g, s, ids);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- one batch ---- */
@@ -571,25 +556,23 @@ static int begin_group(struct og_gather *g, int area, uint32_t k, uint32_t chunk
     struct og_gather_part *p = &s->part[k];
     const uint32_t n = (uint32_t)p->job.n;
     const bool packed = w->pack && chunk < og__pack_batches(w->pack);
-    int rc = 0;
     if (packed)
-        OG_TRY(og__pack_holds(w->pack, chunk, p->job.rows, n, err));
+        OG_DO(og__pack_holds(w->pack, chunk, p->job.rows, n, err));
     const bool waits = w->written && og__written_begin(w->written);
     p->found = 0;
     if ((!w->reader && !waits) || (n == 0 && g->n_groups > 1))
         return 0;
-    OG_TRY(og__gather_grow(g, s, k, n, err));
+    OG_DO(og__gather_grow(g, s, k, n, err));
     p->job.out = p->at;
     s->rows[k].n_more = n > 0;
     s->rows[k].more[0] = (struct og_tier){.base = p->at, .first = w->n_slots};
     if (!waits)
-        OG_TRY(packed ? og__pack_begin(w->pack, area, chunk, p->at, err)
-                      : og__reader_submit(w->reader, &p->job, err));
+        OG_DO(packed ? og__pack_begin(w->pack, area, chunk, p->at, err)
+                     : og__reader_submit(w->reader, &p->job, err));
     p->from_pack = packed;
     p->waits = waits;
     p->begun = true;
-out:
-    return rc;
+    return 0;
 }
 
 int og__gather_begin(struct og_gather *g, int area, const struct og_plan *plan, const uint32_t *ids,

@@ -175,15 +175,13 @@ static int read_parts(const struct open_parts *f, char *out, size_t bytes, uint6
                       struct og_err *err)
 {
     const struct og_packed_lay lay = og__pack_lay(f->at.n);
-    int rc = 0;
     for (size_t done = 0, n; done < bytes; done += n) {
         const struct og_packed_spot spot = og__packed_spot(&lay, at + done);
         n = (size_t)OG_MIN(bytes - done, spot.n);
-        OG_TRY(og__read_all(f->fd[spot.part], out + done, n, (off_t)spot.at, f->at.path[spot.part],
-                            err));
+        OG_DO(og__read_all(f->fd[spot.part], out + done, n, (off_t)spot.at, f->at.path[spot.part],
+                           err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int read_table(struct og_pack *p, const struct open_parts *f, const struct og_group *group,
@@ -349,17 +347,15 @@ int og__pack_holds(const struct og_pack *p, uint32_t batch, const uint32_t *rows
 
 static int submit_parts(struct og_pack *p, struct chunk_read *r, uint32_t n, struct og_err *err)
 {
-    int rc = 0;
     r->n_parts = 0;
     for (size_t i = 0, k; i < n; i += k) {
         struct og_read_job *job = &r->parts[r->n_parts++];
         k = OG_MIN(n - i, p->part_blocks);
         *job =
             (struct og_read_job){.rows = r->blocks + i, .n = k, .out = r->out + i * OG__PACK_BLOCK};
-        OG_TRY(og__reader_submit(p->reader, job, err));
+        OG_DO(og__reader_submit(p->reader, job, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int begin(struct og_pack *p, int read, uint32_t batch, char *out, struct og_err *err)
@@ -368,9 +364,7 @@ static int begin(struct og_pack *p, int read, uint32_t batch, char *out, struct 
     r->n_parts = 0;
     r->rest = (struct og_read_job){0};
     if (p->shared) {
-        int rc = og__shared_begin(p->shared, read, batch, out, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__shared_begin(p->shared, read, batch, out, err));
         out += og__shared_entry(p->shared, batch)->shared * p->head.row_bytes;
     }
     r->out = out;
@@ -381,9 +375,7 @@ static int begin(struct og_pack *p, int read, uint32_t batch, char *out, struct 
     for (uint32_t i = 0; i < n; i++)
         r->blocks[i] = first + i;
     r->last = first + n;
-    int rc = submit_parts(p, r, n, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(submit_parts(p, r, n, err));
     r->rest = (struct og_read_job){
         .rows = &r->last, .n = r->out_bytes % OG__PACK_BLOCK > 0, .out = r->tail};
     return og__reader_submit(p->reader, &r->rest, err);
@@ -411,9 +403,7 @@ void og__pack_give_up(struct og_pack *p, int read)
 static int finish_job(struct og_pack *p, struct og_read_job *job, uint64_t *sum,
                       struct og_io_counts *counts, struct og_err *err)
 {
-    int rc = og__reader_wait(p->reader, job, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__reader_wait(p->reader, job, err));
     if (job->n > 0)
         *sum += og__pack_hash_blocks(job->out, job->n, job->rows[0]);
     counts->reads += job->counts.reads;
@@ -425,11 +415,10 @@ static int finish(struct og_pack *p, int read, struct og_io_counts *counts, stru
 {
     struct chunk_read *r = &p->read[read];
     uint64_t sum = 0;
-    int rc;
-    OG_TRY(p->shared ? og__shared_finish(p->shared, read, counts, err) : 0);
+    OG_DO(p->shared ? og__shared_finish(p->shared, read, counts, err) : 0);
     for (size_t i = 0; i < r->n_parts; i++)
-        OG_TRY(finish_job(p, &r->parts[i], &sum, counts, err));
-    OG_TRY(finish_job(p, &r->rest, &sum, counts, err));
+        OG_DO(finish_job(p, &r->parts[i], &sum, counts, err));
+    OG_DO(finish_job(p, &r->rest, &sum, counts, err));
     if (sum != r->entry->check)
         return og__fail(err, -EIO, p->hint, "%s: chunk %td is not what was written: wrong checksum",
                         p->path, r->entry - p->table);
@@ -437,8 +426,7 @@ static int finish(struct og_pack *p, int read, struct og_io_counts *counts, stru
     if (rest > 0)
         memcpy(r->out + (r->out_bytes - rest), r->tail, rest);
     return 0;
-out:
-    return rc;
+    return 0;
 }
 
 int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)

@@ -110,13 +110,11 @@ static void pass_part(struct packer *pk, struct part *part, bool full)
 static int read_part(struct packer *pk, struct part *part, struct og_err *err)
 {
     struct og_read_job job = {.rows = part->list, .n = part->n, .out = part->rows};
-    int rc;
-    OG_TRY(og__reader_submit(pk->reader, &job, err));
-    OG_TRY(og__reader_wait(pk->reader, &job, err));
+    OG_DO(og__reader_submit(pk->reader, &job, err));
+    OG_DO(og__reader_wait(pk->reader, &job, err));
     pk->swept.reads += job.counts.reads;
     pk->swept.bytes += job.counts.bytes;
-out:
-    return rc;
+    return 0;
 }
 
 static void *read_parts(void *arg)
@@ -180,15 +178,13 @@ static void give_back(struct packer *pk, struct piece **run, int n, uint64_t byt
 static int write_rest(const struct packer *pk, struct piece **run, int n, uint64_t done,
                       struct og_err *err)
 {
-    int rc = 0;
     for (int i = 0; i < n; i++) {
         size_t skip = (size_t)OG_MIN(done, (uint64_t)run[i]->bytes);
-        OG_TRY(og__packed_put(&pk->out, run[i]->data + skip, run[i]->bytes - skip,
-                              run[i]->offset + skip, err));
+        OG_DO(og__packed_put(&pk->out, run[i]->data + skip, run[i]->bytes - skip,
+                             run[i]->offset + skip, err));
         done -= skip;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int write_run(const struct packer *pk, struct piece **run, int n, uint64_t *bytes,
@@ -214,12 +210,10 @@ static int write_run(const struct packer *pk, struct piece **run, int n, uint64_
         return og__fail_errno(err, -errno, errno == ENOSPC ? og__pack_full_hint : NULL,
                               "%s: cannot write at byte %llu", part->file.path,
                               (unsigned long long)spot.at);
-    int rc;
-    OG_TRY((uint64_t)done < *bytes ? write_rest(pk, run, n, (uint64_t)done, err) : 0);
+    OG_DO((uint64_t)done < *bytes ? write_rest(pk, run, n, (uint64_t)done, err) : 0);
     if (part->direct_fd < 0)
         og__packed_push(part, spot.at, *bytes);
-out:
-    return rc;
+    return 0;
 }
 
 static void *write_pieces(void *arg)

@@ -58,15 +58,13 @@ static int create(struct og_packed_part *part, const char *path, uint64_t bytes,
 int og__packed_create(struct og_packed_out *out, struct og_places at,
                       const struct og_packed_lay *lay, const uint64_t *bytes, struct og_err *err)
 {
-    int rc = 0;
     out->lay = *lay;
     for (out->n = 0; out->n < at.n;) {
         const uint32_t i = out->n++;
         out->part[i].file.fd = out->part[i].direct_fd = -1;
-        OG_TRY(create(&out->part[i], at.path[i], bytes[i], err));
+        OG_DO(create(&out->part[i], at.path[i], bytes[i], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 bool og__packed_is_direct(const struct og_packed_out *out)
@@ -79,11 +77,9 @@ bool og__packed_is_direct(const struct og_packed_out *out)
 
 int og__packed_commit(struct og_packed_out *out, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t i = 0; i < out->n; i++)
-        OG_TRY(og__newfile_commit(&out->part[i].file, err));
-out:
-    return rc;
+        OG_DO(og__newfile_commit(&out->part[i].file, err));
+    return 0;
 }
 
 void og__packed_abandon(struct og_packed_out *out)
@@ -101,16 +97,14 @@ void og__packed_abandon(struct og_packed_out *out)
 int og__packed_put(const struct og_packed_out *out, const void *data, uint64_t bytes, uint64_t at,
                    struct og_err *err)
 {
-    int rc = 0;
     for (uint64_t done = 0, n; done < bytes; done += n) {
         const struct og_packed_spot spot = og__packed_spot(&out->lay, at + done);
         const struct og_newfile *file = &out->part[spot.part].file;
         n = OG_MIN(bytes - done, spot.n);
-        OG_TRY(
+        OG_DO(
             og__write_all(file->fd, (const char *)data + done, n, (off_t)spot.at, file->path, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__packed_push(const struct og_packed_part *part, uint64_t at, uint64_t bytes)

@@ -169,12 +169,9 @@ static int read_head(struct og_shared *p, const struct og_group *group, struct o
         return og__fail_errno(err, -errno, NULL, "%s", p->path);
     size_t len = (size_t)OG_MIN(st.st_size, (off_t)sizeof(block));
     const struct og_shared_head *h = &p->head;
-    int rc;
-    OG_TRY(og__read_all(p->fd, block, len, 0, p->path, err));
-    OG_TRY(og__shared_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err));
-    OG_TRY(og__pack_suits(group, h->dataset, h->row_bytes, h->dtype, p->path, err));
-out:
-    return rc;
+    OG_DO(og__read_all(p->fd, block, len, 0, p->path, err));
+    OG_DO(og__shared_parse(&p->head, block, len, (uint64_t)st.st_size, p->path, err));
+    return og__pack_suits(group, h->dataset, h->row_bytes, h->dtype, p->path, err);
 }
 
 static int read_table(struct og_shared *p, struct og_err *err)
@@ -184,11 +181,10 @@ static int read_table(struct og_shared *p, struct og_err *err)
     if (!p->table)
         return -ENOMEM;
     p->at = og__alloc(p->budget, p->at_bytes = n * sizeof(*p->at), part, err);
-    int rc;
-    OG_TRY(p->at ? og__read_all(p->fd, p->table, p->table_bytes,
-                                (off_t)og__shared_table_at(&p->head), p->path, err)
-                 : -ENOMEM);
-    OG_TRY(og__shared_check(&p->head, p->table, p->path, err));
+    OG_DO(p->at ? og__read_all(p->fd, p->table, p->table_bytes,
+                               (off_t)og__shared_table_at(&p->head), p->path, err)
+                : -ENOMEM);
+    OG_DO(og__shared_check(&p->head, p->table, p->path, err));
     uint64_t at = og__shared_orders_at(&p->head);
     for (uint64_t b = 0; b < n; b++) {
         uint64_t order = p->table[b].misses + p->table[b].shared;
@@ -196,8 +192,7 @@ static int read_table(struct og_shared *p, struct og_err *err)
         p->longest = OG_MAX(p->longest, order);
         at += order * sizeof(uint32_t);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int open_reads(struct og_shared *p, int n_reads, struct og_err *err)
@@ -284,16 +279,14 @@ int og__shared_begin(struct og_shared *p, int read, uint32_t batch, char *out, s
 {
     struct shared_read *r = &p->read[read];
     const struct og_shared_entry *e = r->entry = &p->table[batch];
-    int rc;
-    OG_TRY(og__read_all(p->fd, r->order, (e->misses + e->shared) * sizeof(*r->order),
-                        (off_t)p->at[batch], p->path, err));
+    OG_DO(og__read_all(p->fd, r->order, (e->misses + e->shared) * sizeof(*r->order),
+                       (off_t)p->at[batch], p->path, err));
     if (!order_is_sound(p, e, r->order))
-        OG_TRY(og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the order of batch %u is damaged",
-                        p->path, batch));
+        return og__fail(err, -EINVAL, og__pack_disk_hint, "%s: the order of batch %u is damaged",
+                        p->path, batch);
     r->job = (struct og_read_job){.rows = r->order + e->misses, .n = e->shared, .out = out};
     return og__reader_submit(p->reader, &r->job, err);
-out:
-    return rc;
+    return 0;
 }
 
 /* Compares the checksum of a batch's rows, by position. */

@@ -174,10 +174,8 @@ static int add_checks_of(struct writer *w, uint32_t batch, struct og_err *err)
     for (bool more = true; more && u->n > 0;) {
         const uint64_t n = OG_MIN(u->n, (uint64_t)PIECE);
         uint64_t i = 0;
-        int rc = og__read_all(first_fd(w), position, n * sizeof(*position), (off_t)u->at,
-                              first_path(w), err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__read_all(first_fd(w), position, n * sizeof(*position), (off_t)u->at,
+                           first_path(w), err));
         for (; i < n && position[i] - w->done < w->n; i++)
             w->table[batch].check += w->hashes[position[i] - w->done];
         u->at += i * sizeof(*position);
@@ -233,16 +231,14 @@ static int write_block(struct writer *w, struct og_err *err)
 
 static int add_rows(struct writer *w, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t i = 0; i < w->segments->n_shared; i++) {
         uint32_t node = w->segments->order[i];
         w->nodes[w->n++] = node;
         og__bits_add(w->bits, node);
         if (w->n == w->most)
-            OG_TRY(write_block(w, err));
+            OG_DO(write_block(w, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int end_rows(struct writer *w, struct og_err *err)

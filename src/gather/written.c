@@ -59,15 +59,12 @@ size_t og__written_bytes(const struct og_group *of)
 static int open_behind(struct og_written *w, size_t in_flight, struct og_err *err)
 {
     const struct og_group *of = w->of;
-    int rc;
     w->there = og__alloc(w->budget, there_bytes(w->n_rows), TABLES, err);
-    OG_TRY(w->there ? 0 : -ENOMEM);
+    OG_DO(w->there ? 0 : -ENOMEM);
     memset(w->there, 0, there_bytes(w->n_rows));
-    OG_TRY(og__evicted_reserve(&w->left, least_left(of) + in_flight, err));
-    OG_TRY(og__write_behind_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
-                                 og__row_bytes(of), (uint64_t)of->n_nodes, w->budget, err));
-out:
-    return rc;
+    OG_DO(og__evicted_reserve(&w->left, least_left(of) + in_flight, err));
+    return og__write_behind_open(&w->file, of->rows.path, (uint64_t)of->rows.offset,
+                                 og__row_bytes(of), (uint64_t)of->n_nodes, w->budget, err);
 }
 
 int og__written_open(struct og_written **out, const struct og_group *of, uint32_t n_slots,
@@ -75,7 +72,6 @@ int og__written_open(struct og_written **out, const struct og_group *of, uint32_
                      struct og_err *err)
 {
     struct og_written *w = *out = calloc(1, sizeof(*w));
-    int rc;
     if (!w)
         return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
     *w = (struct og_written){.of = of, .budget = b, .n_rows = (uint32_t)of->n_nodes, .touched = -1};
@@ -182,17 +178,15 @@ static int take_again(struct og_written *w, struct og_gather_part *p, size_t row
 {
     struct coming c = {w->file, &w->left, p, row_bytes};
     struct og_io_counts own = {0};
-    int rc;
     og__evicted_again(&w->left, p->job.rows, (uint32_t)p->job.n,
                       og__write_behind_rows(row_bytes, w->n_rows), recall, &c);
     if (w->left.n == 0)
         return 0;
-    OG_TRY(og__row_writer_read(og__write_behind_file(w->file), w->left.rows, w->left.n,
-                               place_in_batch, &c, &own, err));
+    OG_DO(og__row_writer_read(og__write_behind_file(w->file), w->left.rows, w->left.n,
+                              place_in_batch, &c, &own, err));
     og__add_io(read, own);
     og__add_io(&p->job.counts, own);
-out:
-    return rc;
+    return 0;
 }
 
 int og__gather_arrive(struct og_gather *g, int area, struct og_io_counts *read,

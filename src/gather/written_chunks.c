@@ -192,7 +192,6 @@ static int enter(struct og_gather *g, uint32_t k, uint32_t row, uint32_t slot, s
 int og__gather_tell(struct og_gather *g, const uint32_t *nodes, const uint32_t *slots, uint32_t n,
                     struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0, i = 0; k < g->n_groups; k++) {
         const struct og_gather_group *group = &g->group[k];
         const uint32_t first = og__gather_first(g, group);
@@ -201,11 +200,10 @@ int og__gather_tell(struct og_gather *g, const uint32_t *nodes, const uint32_t *
             if (!w || !w->ahead)
                 continue;
             w->in_order = false;
-            OG_TRY(enter(g, k, nodes[i] - first, slots[i] - group->slot, err));
+            OG_DO(enter(g, k, nodes[i] - first, slots[i] - group->slot, err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 struct distributing {

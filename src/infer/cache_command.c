@@ -61,14 +61,13 @@ static int list_folders(struct listing *l, struct og_places folders, const char 
                         struct og_err *err)
 {
     uint64_t limit = 0;
-    int rc = 0;
     if (l->clear)
         og__scratch_sweep(folders);
     for (uint32_t i = 0; i < folders.n; i++) {
         l->folder = folders.path[i];
         limit += og__persistent_cache_bytes(l->folder);
-        OG_TRY(list_kind(l, &og__neighbors_kind, "neighbour cache", err));
-        OG_TRY(list_kind(l, &og__infer_kind, "inference", err));
+        OG_DO(list_kind(l, &og__neighbors_kind, "neighbour cache", err));
+        OG_DO(list_kind(l, &og__infer_kind, "inference", err));
     }
     json_t *folder = og__json_text(name);
     json_t *root =
@@ -77,8 +76,7 @@ static int list_folders(struct listing *l, struct og_places folders, const char 
                   "limit_seconds", (json_int_t)OG__PERSISTENT_CACHE_SECONDS);
     root = og__json_with(root, "kept", json_incref(l->caches));
     return og__json_deliver(root, NULL, out, err);
-out:
-    return rc;
+    return 0;
 }
 
 int og_cache(const char *folder, bool clear, char **out, struct og_err *err)

@@ -226,16 +226,14 @@ static int create_arrays(struct writing *w, struct og_err *err)
 {
     const struct og_graph *g = w->f->ds;
     const bool wide = og__float_labels(g);
-    int rc;
-    OG_TRY(og__array_create(&w->features, w->folder, "features.npy", OG__NPY_F32, 2, width(w->f),
-                            err));
-    OG_TRY(og__array_create(&w->node_ids, w->folder, "node_ids.npy", OG__NPY_I64, 1, 1, err));
+    OG_DO(og__array_create(&w->features, w->folder, "features.npy", OG__NPY_F32, 2, width(w->f),
+                           err));
+    OG_DO(og__array_create(&w->node_ids, w->folder, "node_ids.npy", OG__NPY_I64, 1, 1, err));
     if (og__npy_there(&g->labels))
-        OG_TRY(og__array_create(&w->labels, w->folder, "labels.npy",
-                                wide ? OG__NPY_F32 : OG__NPY_I64, wide ? 2 : 1,
-                                wide ? g->n_classes : 1, err));
-out:
-    return rc;
+        OG_DO(og__array_create(&w->labels, w->folder, "labels.npy",
+                               wide ? OG__NPY_F32 : OG__NPY_I64, wide ? 2 : 1,
+                               wide ? g->n_classes : 1, err));
+    return 0;
 }
 
 /* A dataset has an edge: here a loop of node 0, which models of single nodes never sample. */

@@ -51,16 +51,14 @@ static int look_at_indices(void *arg, const void *data, int64_t first_byte, size
     struct survey *s = arg;
     const struct og_relation *r = s->f->lists;
     bool narrow = r->indices.type == OG__NPY_I32;
-    int rc;
-    OG_TRY(og__check_indices((void *)r, data, first_byte, bytes, err));
+    OG_DO(og__check_indices((void *)r, data, first_byte, bytes, err));
     for (size_t i = 0; i < bytes / (narrow ? 4 : 8); i++) {
         uint64_t u = narrow ? ((const uint32_t *)data)[i] : ((const uint64_t *)data)[i];
         s->f->feeds[u]++;
         if (s->f->degrees_of_others)
             look_at_loop(s, u);
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__infer_sum_weights(struct og_inference *f, bool loops, struct og_err *err)
@@ -228,9 +226,7 @@ static int end_layer(struct og_inference *f, int l, const struct og_matrix *in,
                      const struct og_matrix *own, const struct og_blocks_used *used,
                      struct og_err *err)
 {
-    int rc = tell(f, l, in, own, used, og__now() - f->layer_start, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(tell(f, l, in, own, used, og__now() - f->layer_start, err));
     f->counts = (struct og_io_counts){0};
     f->bytes_written = 0;
     f->layer_start = og__now();

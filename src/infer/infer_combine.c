@@ -143,9 +143,7 @@ static int take_block(struct combine *c, struct og_err *err)
     const struct og_whole_caps *caps = &c->caps;
     struct og_arena *a = &c->arena;
     size_t words = og__bits_words(c->n_sources);
-    int rc = og__arena_init(a, og__host_memory(f->budget), block_bytes(f, c, caps), LISTS, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__arena_init(a, og__host_memory(f->budget), block_bytes(f, c, caps), LISTS, err));
     c->bounds = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->bounds));
     c->block.indptr = og__arena_take(a, (caps->n_dst + (size_t)1) * sizeof(*c->block.indptr));
     c->block.src = og__arena_take(a, caps->n_edges * sizeof(*c->block.src));
@@ -188,9 +186,7 @@ static int take_rows(struct combine *c, struct og_err *err)
     size_t left = og__infer_left(f), other = placement_bytes(f, c->l);
     uint64_t slots = left > other ? (left - other) / og__matrix_row(c->sources) : 0;
     slots = OG_MIN(slots > block_rows ? slots - block_rows : 0, feeding(c));
-    int rc = og__placement_build(&c->hot, f->feeds, c->n_sources, slots, f->budget, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__placement_build(&c->hot, f->feeds, c->n_sources, slots, f->budget, err));
     c->rows_bytes = (c->hot.n_slots + block_rows) * og__matrix_row(c->sources);
     c->rows = og__alloc(f->budget, c->rows_bytes, CACHE, err);
     return c->rows ? 0 : -ENOMEM;
@@ -490,9 +486,7 @@ static int combine_block(struct combine *c, struct og_err *err)
     struct og_block *b = &c->block;
     mark_sources(c);
     place_sources(c);
-    int rc = read_sources(c, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_sources(c, err));
     og__pool_run(f->pool, (b->n_dst + GROUP - 1) / GROUP, number_group, c);
     struct og_infer_block made = {.block = *b, .first = c->first, .ends = c->ends};
     made.block.weight = c->weight;

@@ -109,8 +109,7 @@ out:
 static int open_inference(struct og_inference *f, const char *dataset, const char *checkpoint,
                           const struct og_options *opt, bool judges, struct og_err *err)
 {
-    int rc = 0;
-    OG_TRY(og__alone(opt, err));
+    OG_DO(og__alone(opt, err));
     og__infer_begins(f);
     OG_TRY(og__nn_find(&f->ops, opt->device, err));
     OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
@@ -121,10 +120,8 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
     OG_TRY(og__checkpoint_classes(checkpoint, f->ds, false, judges ? &f->log : NULL, err));
     OG_TRY(check_shape(f, err));
     f->degrees = f->degrees_of_others = og__model_wants_degrees(&f->config);
-    OG_TRY(og__infer_take(f, err));
-    OG_TRY(open_model(f, checkpoint, err));
-out:
-    return rc;
+    OG_DO(og__infer_take(f, err));
+    return open_model(f, checkpoint, err);
 }
 
 /* ==== predict ==== */
@@ -173,43 +170,38 @@ static json_t *needed_json(const struct og_needed *d, int layers)
 static int check_outputs(struct og_inference *f, const char *checkpoint, const char *out,
                          const struct og_predict_options *how, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__output_spare(f->ds, checkpoint, "the checkpoint", out, err));
-    OG_TRY(og__output_spare(f->ds, checkpoint, "the checkpoint", how->embeddings, err));
-    OG_TRY(og__output_spare(f->ds, how->nodes, "the list of nodes", out, err));
-    OG_TRY(og__output_spare(f->ds, how->nodes, "the list of nodes", how->embeddings, err));
-    OG_TRY(og__embeddings_check(&f->config, how->embeddings, err));
-    OG_TRY(og__prediction_form(&f->form, out, how, &f->config, f->ds, &f->log, err));
+    OG_DO(og__output_spare(f->ds, checkpoint, "the checkpoint", out, err));
+    OG_DO(og__output_spare(f->ds, checkpoint, "the checkpoint", how->embeddings, err));
+    OG_DO(og__output_spare(f->ds, how->nodes, "the list of nodes", out, err));
+    OG_DO(og__output_spare(f->ds, how->nodes, "the list of nodes", how->embeddings, err));
+    OG_DO(og__embeddings_check(&f->config, how->embeddings, err));
+    OG_DO(og__prediction_form(&f->form, out, how, &f->config, f->ds, &f->log, err));
     if (how->embeddings)
-        OG_TRY(og__embeddings_form(&f->embeddings_form, how->embeddings, how, err));
-out:
-    return rc;
+        OG_DO(og__embeddings_form(&f->embeddings_form, how->embeddings, how, err));
+    return 0;
 }
 
 static int predict(struct og_inference *f, const char *checkpoint, const char *out,
                    const struct og_predict_options *how, char **text, struct og_err *err)
 {
     const char *embeddings = how->embeddings;
-    int rc = 0;
     f->overwrites = how->overwrite;
-    OG_TRY(check_outputs(f, checkpoint, out, how, err));
-    OG_TRY(request_nodes(f, how->nodes, err));
+    OG_DO(check_outputs(f, checkpoint, out, how, err));
+    OG_DO(request_nodes(f, how->nodes, err));
     const int last = f->config.layers - 1;
-    OG_TRY(
+    OG_DO(
         og__infer_add_output(f, embeddings, og__combine_step(last - 1), &f->embeddings_form, err));
-    OG_TRY(og__infer_add_output(f, out, og__combine_step(last), &f->form, err));
-    OG_TRY(og__infer_state_open(f, NULL, NULL, err));
-    OG_TRY(og__infer_run(f, err));
-    OG_TRY(og__infer_publish(f, err));
+    OG_DO(og__infer_add_output(f, out, og__combine_step(last), &f->form, err));
+    OG_DO(og__infer_state_open(f, NULL, NULL, err));
+    OG_DO(og__infer_run(f, err));
+    OG_DO(og__infer_publish(f, err));
     json_t *root = og__json_with(og__infer_figures(f), "out", og__json_text(out));
     if (how->nodes)
         root = og__json_with(root, "needed", needed_json(&f->needed, f->config.layers));
     if (embeddings)
         root = og__json_with(root, "embeddings", og__json_text(embeddings));
-    OG_TRY(og__json_deliver(root, NULL, text, err)); /* failures must come before the files */
-    OG_TRY(og__infer_deliver(f, err));
-out:
-    return rc;
+    OG_DO(og__json_deliver(root, NULL, text, err)); /* failures must come before the files */
+    return og__infer_deliver(f, err);
 }
 
 int og__whole_predict(const char *dataset, const char *checkpoint, const char *out,
@@ -239,19 +231,13 @@ static size_t waiting_bytes(const struct og_inference *f)
 static int open_judged(struct og_inference *f, struct og_judged *j, enum og__split split,
                        const char *name, struct og_err *err)
 {
-    int rc = og__graph_split(f->ds, split, f->budget, &j->ids, &j->n, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__graph_split(f->ds, split, f->budget, &j->ids, &j->n, err));
     if (j->n > 0)
         qsort(j->ids, (size_t)j->n, sizeof(*j->ids), og__by_number);
-    rc = og__graph_labels(f->ds, j->ids, j->n, f->budget, &j->labels, err);
-    if (rc < 0)
-        return rc;
-    rc = og__targets_check_split(f->ds, &f->config,
-                                 &(struct og_split){.ids = j->ids, .n = j->n, .labels = j->labels},
-                                 name, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__graph_labels(f->ds, j->ids, j->n, f->budget, &j->labels, err));
+    OG_DO(og__targets_check_split(f->ds, &f->config,
+                                  &(struct og_split){.ids = j->ids, .n = j->n, .labels = j->labels},
+                                  name, err));
     j->logits = og__alloc(f->budget, waiting_bytes(f), LABELS, err);
     if (!j->logits)
         return -ENOMEM;

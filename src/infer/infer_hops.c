@@ -32,19 +32,17 @@ int og__hops_survey(struct og_inference *f, struct og_err *err)
 {
     struct og_hops *h = &f->hops;
     const int64_t n = f->lists->n_nodes;
-    int rc = 0;
     if (f->config.edge_weights != OG_EDGE_WEIGHTS_OFF)
-        OG_TRY(og__infer_sum_weights(f, h->loops, err));
+        OG_DO(og__infer_sum_weights(f, h->loops, err));
     h->scale = og__alloc(f->budget, (size_t)n * sizeof(*h->scale), OG__INFER_NODES, err);
-    OG_TRY(h->scale ? 0 : -ENOMEM);
+    OG_DO(h->scale ? 0 : -ENOMEM);
     for (int64_t v = 0; v < n; v++) {
         const double d = degree_of(f, v);
         h->scale[v] = d > 0 ? (float)(1 / (h->by_row ? d : sqrt(d))) : 0;
     }
     f->ends[0] = h->scale;
     f->n_ends = !h->by_row;
-out:
-    return rc;
+    return 0;
 }
 
 static struct og_whole_layer shape(const struct og_inference *f, int l)

@@ -17,28 +17,24 @@ static int add_values(struct og_model *m, const struct og_param *p, uint64_t *su
 {
     enum { PIECE = 4096 };
     float piece[PIECE];
-    int rc = 0;
     for (size_t first = 0, n; first < og__param_count(p); first += n) {
         n = OG_MIN(og__param_count(p) - first, (size_t)PIECE);
-        OG_TRY(og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err));
+        OG_DO(og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err));
         *sum = XXH3_64bits_withSeed(piece, n * sizeof(*piece), *sum);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int model_checksum(struct og_model *m, uint64_t *sum, struct og_err *err)
 {
     size_t n;
     const struct og_param *p = og__model_params(m, &n);
-    int rc = 0;
     *sum = 0;
     for (size_t i = 0; i < n; i++) {
         *sum = XXH3_64bits_withSeed(p[i].name, strlen(p[i].name), *sum);
-        OG_TRY(add_values(m, &p[i], sum, err));
+        OG_DO(add_values(m, &p[i], sum, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Options of the neighbours; null if all are used. */

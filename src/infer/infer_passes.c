@@ -54,14 +54,12 @@ size_t og__infer_read_bytes(const struct og_inference *f, const struct og_matrix
 static int open_joined(struct og_inference *f, struct og_infer_read *out, struct og_err *err)
 {
     const struct og_reader_options how = og__infer_reader_options(f);
-    int rc = 0;
     out->piece = og__alloc(f->budget, piece_bytes(f), "inference rows", err);
-    OG_TRY(out->piece ? 0 : -ENOMEM);
+    OG_DO(out->piece ? 0 : -ENOMEM);
     for (; out->n_readers < f->n_inputs; out->n_readers++)
-        OG_TRY(og__features_open(&out->reader[out->n_readers], f->input[out->n_readers], &how,
-                                 f->budget, err));
-out:
-    return rc;
+        OG_DO(og__features_open(&out->reader[out->n_readers], f->input[out->n_readers], &how,
+                                f->budget, err));
+    return 0;
 }
 
 int og__infer_read_open(struct og_inference *f, struct og_infer_read *out,

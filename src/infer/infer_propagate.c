@@ -33,33 +33,28 @@ static int read_request(struct propagation *p, const struct og_propagate_options
                         struct og_err *err)
 {
     struct og_hops *h = &p->f.hops;
-    int rc;
     if (how->hops < 1 || how->hops > OG_MAX_HOPS)
         return og__fail(err, -EINVAL, NULL, "--hops %d: 1 to %d expected", how->hops, OG_MAX_HOPS);
     p->f.config.layers = how->hops;
     p->f.overwrites = how->overwrite;
     h->loops = how->loops;
     h->last = how->last;
-    OG_TRY(is_second(how->norm, "sym", "row", "norm", &h->by_row, err));
-    OG_TRY(is_second(how->rows, "all", "labelled", "rows", &h->labelled, err));
-out:
-    return rc;
+    OG_DO(is_second(how->norm, "sym", "row", "norm", &h->by_row, err));
+    return is_second(how->rows, "all", "labelled", "rows", &h->labelled, err);
 }
 
 static int check_graph(struct propagation *p, struct og_err *err)
 {
     const struct og_graph *g = p->f.ds;
-    int rc;
-    OG_TRY(og__graph_refuse_types(g, err));
+    OG_DO(og__graph_refuse_types(g, err));
     if (g->group->dim == 0)
-        OG_TRY(og__fail(err, -EINVAL, NULL, "%s: has no features to propagate", g->path));
-    OG_TRY(og__infer_check_weights(&p->f, err));
-    OG_TRY(og__hop_rows_count(g, &p->labelled, err));
+        return og__fail(err, -EINVAL, NULL, "%s: has no features to propagate", g->path);
+    OG_DO(og__infer_check_weights(&p->f, err));
+    OG_DO(og__hop_rows_count(g, &p->labelled, err));
     if (p->labelled == 0 && p->f.hops.labelled)
-        OG_TRY(og__fail(err, -EINVAL, "use --rows all",
-                        "%s: has no train.npy, valid.npy or test.npy", g->path));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, "use --rows all",
+                        "%s: has no train.npy, valid.npy or test.npy", g->path);
+    return 0;
 }
 
 static int open_propagation(struct propagation *p, const char *dataset,
@@ -67,20 +62,17 @@ static int open_propagation(struct propagation *p, const char *dataset,
                             struct og_err *err)
 {
     struct og_inference *f = &p->f;
-    int rc;
     og__infer_begins(f);
-    OG_TRY(read_request(p, how, err));
-    OG_TRY(og__infer_without_model(f, opt, OG__UNUSED_HOPS,
-                                   "use --norm row --edge-weights multiply", err));
-    OG_TRY(og__graph_open(dataset, &f->ds, err));
-    OG_TRY(check_graph(p, err));
+    OG_DO(read_request(p, how, err));
+    OG_DO(og__infer_without_model(f, opt, OG__UNUSED_HOPS, "use --norm row --edge-weights multiply",
+                                  err));
+    OG_DO(og__graph_open(dataset, &f->ds, err));
+    OG_DO(check_graph(p, err));
     f->degrees = true;
     f->degrees_of_others = f->hops.loops;
     f->config.hidden = f->config.n_classes = f->ds->group->dim;
-    OG_TRY(og__infer_take(f, err));
-    OG_TRY(og__hop_rows_check(f, err));
-out:
-    return rc;
+    OG_DO(og__infer_take(f, err));
+    return og__hop_rows_check(f, err);
 }
 
 /* ==== outputs ==== */

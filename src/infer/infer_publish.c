@@ -30,23 +30,20 @@ static int open_publishing(struct publishing *p, int step, struct og_err *err)
 {
     struct og_inference *f = p->f;
     const struct og_whole_layer shape = f->kind->shape(f, step / 2);
-    int rc;
     p->from = (struct og_matrix){
         .n = og__infer_nodes(f, step / 2 + 1), .dim = shape.n_out, .dtype = OG_F32};
     p->n = f->needed.requested ? (uint64_t)f->needed.n_requested : p->from.n;
     p->n_rows = (uint32_t)OG_MAX(OG_MIB / og__matrix_row(&p->from), (size_t)1);
     p->n_rows = (uint32_t)OG_MIN((uint64_t)p->n_rows, p->n);
     p->memory = og__alloc(f->budget, memory_bytes(p), ROWS, err);
-    OG_TRY(p->memory ? og__infer_step_files(f, step, &p->from.files, err) : -ENOMEM);
+    OG_DO(p->memory ? og__infer_step_files(f, step, &p->from.files, err) : -ENOMEM);
     const size_t floats = p->n_rows * (size_t)p->from.dim;
     p->order = (uint64_t *)(void *)p->memory;
     p->rows = (float *)(p->order + p->n_rows);
     p->sorted = p->rows + floats;
     p->nodes = (uint32_t *)(p->sorted + floats);
     p->numbers = p->nodes + p->n_rows;
-    OG_TRY(og__infer_read_open(f, &p->read, &p->from, err));
-out:
-    return rc;
+    return og__infer_read_open(f, &p->read, &p->from, err);
 }
 
 static void close_publishing(struct publishing *p)

@@ -19,21 +19,18 @@ int og__infer_without_model(struct og_inference *f, const struct og_options *opt
                             enum og__unused by, const char *instead, struct og_err *err)
 {
     const struct og_option_set requested = og__options_set_apart(opt);
-    int rc;
-    OG_TRY(og__alone(opt, err));
+    OG_DO(og__alone(opt, err));
     if (opt->device != OG_DEVICE_CPU)
-        OG_TRY(og__fail(err, -ENOTSUP, "leave out --device",
-                        "--device: propagation computes on the CPU"));
+        return og__fail(err, -ENOTSUP, "leave out --device",
+                        "--device: propagation computes on the CPU");
     og__log_unused_options(&f->log, &requested, by);
-    OG_TRY(og__options_copy(&f->opt, opt, err));
+    OG_DO(og__options_copy(&f->opt, opt, err));
     f->config.edge_weights =
         f->opt.edge_weights == OG_EDGE_WEIGHTS_AUTO ? OG_EDGE_WEIGHTS_OFF : f->opt.edge_weights;
     if (f->config.edge_weights == OG_EDGE_WEIGHTS_MEAN)
-        OG_TRY(og__fail(err, -EINVAL, instead,
-                        "--edge-weights mean: propagation divides by degrees, not by a mean"));
-    OG_TRY(og__options_resolve(&f->opt, &f->log, err));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, instead,
+                        "--edge-weights mean: propagation divides by degrees, not by a mean");
+    return og__options_resolve(&f->opt, &f->log, err);
 }
 
 int og__infer_check_weights(const struct og_inference *f, struct og_err *err)

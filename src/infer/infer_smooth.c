@@ -185,25 +185,23 @@ static int read_request(struct og_inference *f, const struct og_smooth_options *
                         struct og_err *err)
 {
     struct og_smoothing *s = &f->smoothing;
-    int rc;
-    OG_TRY(check_layers("correction-layers", how->correction_layers, err));
-    OG_TRY(check_layers("smoothing-layers", how->smoothing_layers, err));
-    OG_TRY(check_alpha("correction-alpha", how->correction_alpha, err));
-    OG_TRY(check_alpha("smoothing-alpha", how->smoothing_alpha, err));
+    OG_DO(check_layers("correction-layers", how->correction_layers, err));
+    OG_DO(check_layers("smoothing-layers", how->smoothing_layers, err));
+    OG_DO(check_alpha("correction-alpha", how->correction_alpha, err));
+    OG_DO(check_alpha("smoothing-alpha", how->smoothing_alpha, err));
     if (how->correction_layers + how->smoothing_layers == 0)
-        OG_TRY(og__fail(err, -EINVAL, "leave one of them out",
-                        "--correction-layers 0 and --smoothing-layers 0: nothing is propagated"));
+        return og__fail(err, -EINVAL, "leave one of them out",
+                        "--correction-layers 0 and --smoothing-layers 0: nothing is propagated");
     if (how->fixed_scale && !(how->scale > 0 && how->scale <= 1e6))
-        OG_TRY(og__fail(err, -EINVAL, NULL, "--scale %g: auto, or above 0 and up to 1e6 expected",
-                        how->scale));
+        return og__fail(err, -EINVAL, NULL, "--scale %g: auto, or above 0 and up to 1e6 expected",
+                        how->scale);
     s->corrections = how->correction_layers;
     s->alpha[0] = (float)how->correction_alpha;
     s->alpha[1] = (float)how->smoothing_alpha;
     s->fixed = how->fixed_scale;
     s->scale = (float)how->scale;
     f->config.layers = how->correction_layers + how->smoothing_layers;
-out:
-    return rc;
+    return 0;
 }
 
 /* Parameters of propagations of which there are none. */
@@ -229,20 +227,18 @@ static void log_idle(const struct og_log *log, const struct og_smooth_options *h
 static int check_graph(struct og_inference *f, struct og_err *err)
 {
     const struct og_graph *g = f->ds;
-    int rc;
-    OG_TRY(og__graph_refuse_types(g, err));
+    OG_DO(og__graph_refuse_types(g, err));
     if (!og__npy_there(&g->labels) || !og__npy_there(&g->split[OG__TRAIN]))
-        OG_TRY(og__fail(err, -EINVAL, "import the graph with a label.npy and a train.npy",
-                        "%s: has no labels of train nodes", g->path));
+        return og__fail(err, -EINVAL, "import the graph with a label.npy and a train.npy",
+                        "%s: has no labels of train nodes", g->path);
     if (g->regression)
-        OG_TRY(og__fail(err, -ENOTSUP, "smooth predictions of classes, or of several labels a node",
-                        "%s: labels are values, classes expected", g->path));
-    OG_TRY(og__infer_check_weights(f, err));
+        return og__fail(err, -ENOTSUP, "smooth predictions of classes, or of several labels a node",
+                        "%s: labels are values, classes expected", g->path);
+    OG_DO(og__infer_check_weights(f, err));
     f->config.task = OG_TASK_NODE;
     f->config.n_classes = f->config.hidden = g->n_classes;
     f->config.multi_label = g->multi_label;
-out:
-    return rc;
+    return 0;
 }
 
 /* Rows of a table, in a file next to the output. */
@@ -269,9 +265,7 @@ static int open_predictions(struct og_inference *f, const char *path, struct og_
         "make it with `outgrow predict --probabilities`, --out FILE.npy or FILE.csv";
     struct og_group *p = &f->smoothing.predictions;
     const struct og_npy *a = &p->rows;
-    int rc = og__npy_open(&p->rows, path, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__npy_open(&p->rows, path, err));
     if (a->type != OG__NPY_F32 && a->type != OG__NPY_F16)
         return og__fail(err, -EINVAL, hint, "%s: %s, float32 or float16 expected", path,
                         og__npy_name(a->type));
@@ -337,26 +331,23 @@ static int open_smoothing(struct smoothing *p, const char *dataset, const char *
     const struct og_predict_options form = {
         .size = sizeof(form), .dtype = how->dtype, .names = how->names, .top_k = how->top_k};
     struct og_inference *f = &p->f;
-    int rc;
     og__infer_begins(f);
     f->overwrites = how->overwrite;
-    OG_TRY(read_request(f, how, err));
+    OG_DO(read_request(f, how, err));
     log_idle(&f->log, how);
-    OG_TRY(og__infer_without_model(f, opt, OG__UNUSED_SMOOTH, "use --edge-weights multiply", err));
+    OG_DO(og__infer_without_model(f, opt, OG__UNUSED_SMOOTH, "use --edge-weights multiply", err));
     f->opt.pack_dtype = OG_PACK_STORED; /* of features, which are not read */
-    OG_TRY(og__graph_open(dataset, &f->ds, err));
-    OG_TRY(check_graph(f, err));
-    OG_TRY(og__output_spare(f->ds, predictions, "the predictions", out, err));
-    OG_TRY(og__prediction_form(&f->form, out, &form, &f->config, f->ds, &f->log, err));
-    OG_TRY(og__infer_add_output(f, out, og__combine_step(f->config.layers - 1), &f->form, err));
+    OG_DO(og__graph_open(dataset, &f->ds, err));
+    OG_DO(check_graph(f, err));
+    OG_DO(og__output_spare(f->ds, predictions, "the predictions", out, err));
+    OG_DO(og__prediction_form(&f->form, out, &form, &f->config, f->ds, &f->log, err));
+    OG_DO(og__infer_add_output(f, out, og__combine_step(f->config.layers - 1), &f->form, err));
     if (og__prediction_is_table(predictions))
-        OG_TRY(make_rows(p, predictions, out, err));
-    OG_TRY(open_predictions(f, p->made ? p->made : predictions, err));
+        OG_DO(make_rows(p, predictions, out, err));
+    OG_DO(open_predictions(f, p->made ? p->made : predictions, err));
     f->degrees = true;
-    OG_TRY(og__infer_take(f, err));
-    OG_TRY(open_train(p, err));
-out:
-    return rc;
+    OG_DO(og__infer_take(f, err));
+    return open_train(p, err);
 }
 
 /* ==== the command ==== */
@@ -407,16 +398,13 @@ out:
 static int smooth(struct smoothing *p, const char *out, char **text, struct og_err *err)
 {
     struct og_inference *f = &p->f;
-    int rc;
-    OG_TRY(og__infer_state_open(f, NULL, NULL, err));
-    OG_TRY(og__infer_run(f, err));
-    OG_TRY(judge_output(p, err));
-    OG_TRY(og__infer_publish(f, err));
+    OG_DO(og__infer_state_open(f, NULL, NULL, err));
+    OG_DO(og__infer_run(f, err));
+    OG_DO(judge_output(p, err));
+    OG_DO(og__infer_publish(f, err));
     say_gain(p);
-    OG_TRY(og__json_deliver(figures(p, out), NULL, text, err)); /* before the files */
-    OG_TRY(og__infer_deliver(f, err));
-out:
-    return rc;
+    OG_DO(og__json_deliver(figures(p, out), NULL, text, err)); /* before the files */
+    return og__infer_deliver(f, err);
 }
 
 int og_smooth(const char *dataset, const char *predictions, const char *out,

@@ -138,25 +138,23 @@ int og__infer_state_open(struct og_inference *f, const char *folder, const char 
                          struct og_err *err)
 {
     struct og_infer_state *s = &f->state;
-    int rc = 0;
     s->saved = og__now();
-    OG_TRY(make_unders(f, folder, err));
+    OG_DO(make_unders(f, folder, err));
     if (s->n_outputs > 1)
-        OG_TRY(og__output_file_differ(&s->output[0].file, &s->output[1].file, err));
-    OG_TRY(name_folders(f, what, err));
+        OG_DO(og__output_file_differ(&s->output[0].file, &s->output[1].file, err));
+    OG_DO(name_folders(f, what, err));
     s->numbers = og__infer_numbers(f, err);
-    OG_TRY(s->numbers ? 0 : -ENOMEM);
+    OG_DO(s->numbers ? 0 : -ENOMEM);
     s->hash = XXH3_createState();
-    OG_TRY(s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
+    OG_DO(s->hash ? 0 : og__fail_errno(err, -ENOMEM, NULL, "inference"));
     XXH3_64bits_reset(s->hash);
-    OG_TRY(make_folders(s, err));
+    OG_DO(make_folders(s, err));
     const size_t extra = og__step_writer_extra_bytes(s->n_homes);
-    OG_TRY(og__budget_charge(f->budget, extra, CHECK, err));
+    OG_DO(og__budget_charge(f->budget, extra, CHECK, err));
     s->charged = extra;
     for (int i = 0; i < s->n_outputs; i++)
-        OG_TRY(og__output_file_lock(&s->output[i].file, err));
-out:
-    return rc;
+        OG_DO(og__output_file_lock(&s->output[i].file, err));
+    return 0;
 }
 
 static void remove_all(const struct og_infer_state *s)
@@ -489,9 +487,7 @@ int og__infer_begin(struct og_inference *f, struct og_err *err)
         why = go_on(f, buffer);
         og__release(f->budget, buffer, CHECKED_AT_ONCE, CHECK);
     }
-    const int rc = why ? refuse_to_replace(f, err) : 0;
-    if (rc < 0)
-        return rc;
+    OG_DO(why ? refuse_to_replace(f, err) : 0);
     if (why && (kept || f->opt.resume))
         og__say(&f->log, OG__INFO, "%s: %s", s->path[0], why);
     if (why)

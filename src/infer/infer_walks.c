@@ -81,17 +81,14 @@ static int take_arrays(struct walking *w, struct og_err *err)
 static int open_walking(struct walking *w, struct og_err *err)
 {
     const int64_t zero = 0;
-    int rc = 0;
     og__batch_init(&w->sampled, w->f->budget);
-    OG_TRY(open_topology(w, err));
-    OG_TRY(open_sampler(w, err));
-    OG_TRY(take_arrays(w, err));
-    OG_TRY(og__infer_array_new(w->f, "indptr.npy", OG__NPY_I64, 1, &w->indptr, err));
-    OG_TRY(og__infer_array_new(w->f, "indices.npy", OG__NPY_I32, 1, &w->indices, err));
-    OG_TRY(og__infer_array_new(w->f, "weights.npy", OG__NPY_F32, 1, &w->weights, err));
-    OG_TRY(og__npy_append(w->indptr, &zero, 1, err));
-out:
-    return rc;
+    OG_DO(open_topology(w, err));
+    OG_DO(open_sampler(w, err));
+    OG_DO(take_arrays(w, err));
+    OG_DO(og__infer_array_new(w->f, "indptr.npy", OG__NPY_I64, 1, &w->indptr, err));
+    OG_DO(og__infer_array_new(w->f, "indices.npy", OG__NPY_I32, 1, &w->indices, err));
+    OG_DO(og__infer_array_new(w->f, "weights.npy", OG__NPY_F32, 1, &w->weights, err));
+    return og__npy_append(w->indptr, &zero, 1, err);
 }
 
 static void close_walking(struct walking *w)
@@ -137,22 +134,19 @@ static void take_list(struct walking *w, uint32_t i, uint32_t at)
 static int walk_batch(struct walking *w, uint64_t first, uint32_t n, struct og_err *err)
 {
     const struct og_block *b = &w->sampled.batch.hop[0];
-    int rc = 0;
     for (uint32_t i = 0; i < n; i++)
         w->seeds[i] = (uint32_t)first + i;
-    OG_TRY(og__sample(w->sampler, w->seeds, n,
-                      &(struct og_sample_key){.stream = OG__STREAM_EVAL, .epoch = 0, .batch = 0},
-                      &w->sampled, err));
+    OG_DO(og__sample(w->sampler, w->seeds, n,
+                     &(struct og_sample_key){.stream = OG__STREAM_EVAL, .epoch = 0, .batch = 0},
+                     &w->sampled, err));
     for (uint32_t i = 0; i < n; i++) {
         take_list(w, i, b->indptr[i]);
         w->ends[i] = w->n_edges + b->indptr[i + 1];
     }
     w->n_edges += (int64_t)b->n_edges;
-    OG_TRY(og__npy_append(w->indptr, w->ends, n, err));
-    OG_TRY(og__npy_append(w->indices, w->ids, (int64_t)b->n_edges, err));
-    OG_TRY(og__npy_append(w->weights, w->weight, (int64_t)b->n_edges, err));
-out:
-    return rc;
+    OG_DO(og__npy_append(w->indptr, w->ends, n, err));
+    OG_DO(og__npy_append(w->indices, w->ids, (int64_t)b->n_edges, err));
+    return og__npy_append(w->weights, w->weight, (int64_t)b->n_edges, err);
 }
 
 static int walk_all(struct walking *w, struct og_err *err)
@@ -160,16 +154,14 @@ static int walk_all(struct walking *w, struct og_err *err)
     struct og_inference *f = w->f;
     const volatile sig_atomic_t *stop = f->observer ? f->observer->stop : NULL;
     uint64_t n_nodes = (uint64_t)f->ds->n_nodes;
-    int rc = 0;
     for (uint64_t first = 0; first < n_nodes; first += w->n_nodes) {
         uint32_t n = (uint32_t)OG_MIN(n_nodes - first, (uint64_t)w->n_nodes);
-        OG_TRY(walk_batch(w, first, n, err));
+        OG_DO(walk_batch(w, first, n, err));
         og__infer_observe(f, "walk", 0, first + n, n_nodes);
         if (og__stop_requested(stop))
-            OG_TRY(og__fail(err, OG_INTERRUPTED, "resume with --resume", "interrupted"));
+            return og__fail(err, OG_INTERRUPTED, "resume with --resume", "interrupted");
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- the graph of the walks ---- */

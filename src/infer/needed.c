@@ -76,15 +76,12 @@ static int open_array(struct list_walk *w, struct edge_array *a, const struct og
     const struct og_reader_options opt = og__infer_reader_options(w->f);
     a->element = element_of(array);
     const size_t most = most_blocks(w, a->element);
-    int rc;
-    OG_TRY(og__blocks_lay(&a->blocks, array, err));
+    OG_DO(og__blocks_lay(&a->blocks, array, err));
     a->requested = og__alloc(b, most * sizeof(*a->requested), LISTS, err);
     a->data = a->requested ? og__alloc(b, most * OG__LIST_BLOCK, LISTS, err) : NULL;
-    OG_TRY(a->data ? 0 : -ENOMEM);
-    OG_TRY(og__reader_open(&a->reader, array->path, a->blocks.base, OG__LIST_BLOCK,
-                           a->blocks.n_blocks, &opt, b, err));
-out:
-    return rc;
+    OG_DO(a->data ? 0 : -ENOMEM);
+    return og__reader_open(&a->reader, array->path, a->blocks.base, OG__LIST_BLOCK,
+                           a->blocks.n_blocks, &opt, b, err);
 }
 
 static void close_array(struct list_walk *w, struct edge_array *a)
@@ -108,28 +105,26 @@ static int open_walk(struct list_walk *w, struct og_inference *f, const struct o
                      bool rows, struct og_err *err)
 {
     const struct og_reader_options opt = og__infer_reader_options(f);
-    int rc;
     *w = (struct list_walk){.f = f, .of = of, .most_edges = MOST_EDGES};
     if (rows)
         w->most_edges = (uint32_t)OG_MIN(
             OG_MAX(MOST_BYTES / element_of(&of->edges.rows), (size_t)1), (size_t)MOST_EDGES);
     w->piece = og__alloc(f->budget, walk_bytes(), LISTS, err);
-    OG_TRY(w->piece ? 0 : -ENOMEM);
+    OG_DO(w->piece ? 0 : -ENOMEM);
     w->values = (int64_t *)(w->piece + MOST_PIECES);
     w->first = w->values + 2 * (size_t)MOST_LISTS;
     w->rows = (uint32_t *)(w->first + 2 * (size_t)MOST_LISTS);
     w->nodes = w->rows + 2 * (size_t)MOST_LISTS;
     w->source = w->nodes + MOST_LISTS;
     w->weight = (float *)(w->source + MOST_EDGES);
-    OG_TRY(og__reader_open(&w->bounds, of->indptr.path, (uint64_t)of->indptr.offset,
-                           sizeof(int64_t), (uint64_t)of->n_nodes + 1, &opt, f->budget, err));
-    OG_TRY(open_array(w, &w->ids, &of->indices, err));
+    OG_DO(og__reader_open(&w->bounds, of->indptr.path, (uint64_t)of->indptr.offset, sizeof(int64_t),
+                          (uint64_t)of->n_nodes + 1, &opt, f->budget, err));
+    OG_DO(open_array(w, &w->ids, &of->indices, err));
     if (og__infer_reads_weights(f))
-        OG_TRY(open_array(w, &w->weights, &of->weights, err));
+        OG_DO(open_array(w, &w->weights, &of->weights, err));
     if (rows)
-        OG_TRY(open_array(w, &w->features, &of->edges.rows, err));
-out:
-    return rc;
+        OG_DO(open_array(w, &w->features, &of->edges.rows, err));
+    return 0;
 }
 
 static void close_walk(struct list_walk *w)
@@ -157,9 +152,7 @@ static int read_bounds(struct list_walk *w, uint32_t n, struct og_err *err)
         for (uint32_t v = w->nodes[i]; v <= w->nodes[i] + 1; v++)
             if (m == 0 || w->rows[m - 1] < v)
                 w->rows[m++] = v;
-    const int rc = read_rows(w->bounds, w->rows, m, w->values, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_rows(w->bounds, w->rows, m, w->values, err));
     for (uint32_t i = 0, at = 0; i < n; i++, at++) {
         at -= at > 0 && w->rows[at - 1] == w->nodes[i];
         w->first[2 * i] = w->values[at];
@@ -240,7 +233,6 @@ static int walk_lists(struct list_walk *w, uint32_t n, list_visit *visit, void *
                       struct og_err *err)
 {
     uint32_t pieces = 0, edges = 0;
-    int rc = 0;
     for (uint32_t i = 0; i < n; i++) {
         int64_t at = w->first[2 * (size_t)i], end = w->first[2 * (size_t)i + 1];
         do {
@@ -249,14 +241,12 @@ static int walk_lists(struct list_walk *w, uint32_t n, list_visit *visit, void *
             edges += m;
             at += m;
             if (pieces == MOST_PIECES || edges == w->most_edges) {
-                OG_TRY(visit_pieces(w, pieces, visit, arg, err));
+                OG_DO(visit_pieces(w, pieces, visit, arg, err));
                 pieces = edges = 0;
             }
         } while (at < end);
     }
-    rc = visit_pieces(w, pieces, visit, arg, err);
-out:
-    return rc;
+    return visit_pieces(w, pieces, visit, arg, err);
 }
 
 /* Lists of all nodes whose bit is set. */
@@ -326,7 +316,6 @@ static int add_list(void *arg, uint32_t node, const struct list_walk *w, uint32_
 {
     struct picking *p = arg;
     uint64_t *found = p->hop[p->current + 1].bits;
-    int rc = 0;
     (void)node;
     for (uint32_t i = 0; i < n; i++) {
         if (og__bits_has(p->seen, w->source[i]))
@@ -335,15 +324,14 @@ static int add_list(void *arg, uint32_t node, const struct list_walk *w, uint32_
         og__bits_add(found, w->source[i]);
     }
     p->n_edges += n;
-    OG_TRY(og__npy_append(p->raw, w->source, n, err));
+    OG_DO(og__npy_append(p->raw, w->source, n, err));
     if (p->weights)
-        OG_TRY(og__npy_append(p->weights, w->weight, n, err));
+        OG_DO(og__npy_append(p->weights, w->weight, n, err));
     if (p->rows)
-        OG_TRY(og__npy_append(p->rows, w->row, n, err));
+        OG_DO(og__npy_append(p->rows, w->row, n, err));
     if (ends)
-        OG_TRY(og__npy_append(p->indptr, &p->n_edges, 1, err));
-out:
-    return rc;
+        OG_DO(og__npy_append(p->indptr, &p->n_edges, 1, err));
+    return 0;
 }
 
 /* A model that sees no neighbours needs none. */
@@ -431,39 +419,34 @@ static int end_lists(struct picking *p, struct og_err *err)
 {
     struct og_relation *part = &p->f->picked;
     const int last = p->f->config.layers;
-    int rc = 0;
     for (uint64_t i = p->d->end[last - 1]; i < p->d->end[last]; i++)
-        OG_TRY(og__npy_append(p->indptr, &p->n_edges, 1, err));
-    OG_TRY(number_edges(p, err));
+        OG_DO(og__npy_append(p->indptr, &p->n_edges, 1, err));
+    OG_DO(number_edges(p, err));
     part->n_edges = p->n_edges;
     part->n_nodes = part->n_sources = (int64_t)p->d->end[last];
-    OG_TRY(og__infer_array_end(p->f, &p->indptr, "needed_indptr.npy", &part->indptr, err));
-    OG_TRY(og__infer_array_end(p->f, &p->indices, "needed_indices.npy", &part->indices, err));
+    OG_DO(og__infer_array_end(p->f, &p->indptr, "needed_indptr.npy", &part->indptr, err));
+    OG_DO(og__infer_array_end(p->f, &p->indices, "needed_indices.npy", &part->indices, err));
     if (p->weights)
-        OG_TRY(og__infer_array_end(p->f, &p->weights, "needed_weights.npy", &part->weights, err));
+        OG_DO(og__infer_array_end(p->f, &p->weights, "needed_weights.npy", &part->weights, err));
     if (p->rows)
-        OG_TRY(og__infer_array_end(p->f, &p->rows, "needed_rows.npy", &part->edges.rows, err));
-out:
-    return rc;
+        OG_DO(og__infer_array_end(p->f, &p->rows, "needed_rows.npy", &part->edges.rows, err));
+    return 0;
 }
 
 static int open_picking(struct picking *p, struct og_err *err)
 {
     const int64_t zero = 0;
-    int rc;
     p->seen = og__alloc(p->f->budget, bits_bytes(p->n_nodes), OG__INFER_NODES, err);
-    OG_TRY(p->seen ? take_hop(p, 0, err) : -ENOMEM);
-    OG_TRY(og__infer_array_new(p->f, "needed_indptr.npy", OG__NPY_I64, 1, &p->indptr, err));
-    OG_TRY(og__infer_array_new(p->f, "needed_nodes.npy", OG__NPY_I32, 1, &p->raw, err));
-    OG_TRY(og__infer_array_new(p->f, "needed_indices.npy", OG__NPY_I32, 1, &p->indices, err));
+    OG_DO(p->seen ? take_hop(p, 0, err) : -ENOMEM);
+    OG_DO(og__infer_array_new(p->f, "needed_indptr.npy", OG__NPY_I64, 1, &p->indptr, err));
+    OG_DO(og__infer_array_new(p->f, "needed_nodes.npy", OG__NPY_I32, 1, &p->raw, err));
+    OG_DO(og__infer_array_new(p->f, "needed_indices.npy", OG__NPY_I32, 1, &p->indices, err));
     if (og__infer_reads_weights(p->f))
-        OG_TRY(og__infer_array_new(p->f, "needed_weights.npy", OG__NPY_F32, 1, &p->weights, err));
+        OG_DO(og__infer_array_new(p->f, "needed_weights.npy", OG__NPY_F32, 1, &p->weights, err));
     if (reads_rows(p->f))
-        OG_TRY(og__infer_array_new(p->f, "needed_rows.npy", p->f->lists->edges.rows.type,
-                                   p->f->lists->edges.dim, &p->rows, err));
-    OG_TRY(og__npy_append(p->indptr, &zero, 1, err));
-out:
-    return rc;
+        OG_DO(og__infer_array_new(p->f, "needed_rows.npy", p->f->lists->edges.rows.type,
+                                  p->f->lists->edges.dim, &p->rows, err));
+    return og__npy_append(p->indptr, &zero, 1, err);
 }
 
 static void close_picking(struct picking *p)
@@ -484,9 +467,7 @@ static int add_predicted(struct og_inference *f, const struct og_group *of, stru
     const struct og_reader_options how = og__infer_reader_options(f);
     struct og_needed *d = &f->needed;
     struct og_reader *reader;
-    const int rc = og__features_open(&reader, of, &how, f->budget, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__features_open(&reader, of, &how, f->budget, err));
     for (int h = 0; h <= f->config.layers; h++) {
         const uint64_t first = h > 0 ? d->end[h - 1] : 0;
         const struct og_io_counts one =
@@ -505,9 +486,7 @@ static int predict_reads(struct og_inference *f, struct og_err *err)
     char read[32];
     d->predicted = (struct og_io_counts){0};
     for (int k = 0; k < f->n_inputs; k++) {
-        const int rc = add_predicted(f, f->input[k], err);
-        if (rc < 0)
-            return rc;
+        OG_DO(add_predicted(f, f->input[k], err));
     }
     og__say(&f->log, OG__INFO,
             "--nodes: %lld nodes need %llu lists with %llu edges and %llu of %lld feature rows: %s "

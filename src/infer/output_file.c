@@ -49,22 +49,20 @@ int og__output_file_name(struct og_output_file *w, const char *path, bool replac
                          struct og_err *err)
 {
     struct stat st;
-    int rc;
     if (!path)
         return 0;
-    OG_TRY(og__check_target(path, err));
+    OG_DO(og__check_target(path, err));
     if (!replaces)
-        OG_TRY(og__output_file_absent(path, err));
-    OG_TRY(prepare_folder(path, err));
+        OG_DO(og__output_file_absent(path, err));
+    OG_DO(prepare_folder(path, err));
     w->path = strdup(path);
     if (asprintf(&w->part, "%s.part", path) < 0)
         w->part = NULL;
     if (!w->path || !w->part)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", path));
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     if (lstat(w->part, &st) < 0 && errno != ENOENT)
-        OG_TRY(og__fail_errno(err, -errno, NULL, "%s", w->part));
-out:
-    return rc;
+        return og__fail_errno(err, -errno, NULL, "%s", w->part);
+    return 0;
 }
 
 int og__output_spare(const struct og_graph *g, const char *input, const char *what, const char *out,

@@ -68,9 +68,7 @@ static int read_form(struct og_prediction_form *form, const char *path,
     if (ends_with(path, ".parquet"))
         return og__fail(err, -ENOTSUP, "write .csv, which DuckDB, Polars and pandas convert",
                         "%s: Parquet files are not written", path);
-    const int rc = check_ending(path, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(check_ending(path, err));
     if (!how->dtype || strcmp(how->dtype, "f32") == 0)
         return 0;
     if (strcmp(how->dtype, "f16") != 0)
@@ -373,13 +371,12 @@ static int check_written(const struct og_prediction_file *p, struct og_err *err)
 int og__prediction_edges(struct og_prediction_file *p, const struct og_predicted_edges *edges,
                          float *rows, uint32_t n, struct og_err *err)
 {
-    int rc = 0;
     if (!p->form.csv)
         return og__prediction_rows(p, edges->number, rows, n, err);
     make_all_probable(p, rows, n);
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t *end = edges->ends + 2 * (size_t)i;
-        OG_TRY(read_ids(p, end, 2, err));
+        OG_DO(read_ids(p, end, 2, err));
         put_id(p, end[0], p->ids[0]);
         if (p->form.relations) {
             const char *name = p->g->relation[edges->relation[i]].name;
@@ -390,29 +387,24 @@ int og__prediction_edges(struct og_prediction_file *p, const struct og_predicted
         put_id(p, end[1], p->ids[1]);
         put_scores(p, rows + i * (size_t)p->width);
     }
-    rc = check_written(p, err);
-out:
-    return rc;
+    return check_written(p, err);
 }
 
 int og__prediction_rows(struct og_prediction_file *p, const uint32_t *nodes, float *rows,
                         uint32_t n, struct og_err *err)
 {
     const size_t width = (size_t)p->width;
-    int rc = 0;
     make_all_probable(p, rows, n);
     if (!p->form.csv)
         return p->form.half ? put_halves(p, nodes, rows, n, err)
                             : og__npy_append(p->npy, rows, n, err);
     for (uint32_t first = 0; first < n; first += IDS) {
         const uint32_t m = OG_MIN(n - first, (uint32_t)IDS);
-        OG_TRY(read_ids(p, nodes + first, m, err));
+        OG_DO(read_ids(p, nodes + first, m, err));
         for (uint32_t i = 0; i < m; i++) {
             put_id(p, nodes[first + i], p->ids[i]);
             put_scores(p, rows + (first + i) * width);
         }
     }
-    rc = check_written(p, err);
-out:
-    return rc;
+    return check_written(p, err);
 }

@@ -132,14 +132,12 @@ static int write_rows(struct table *t, int fd, const char *out, const uint32_t *
     const int64_t shape[2] = {t->g->n_nodes, t->g->n_classes};
     char head[HEAD];
     const size_t first = og__npy_header(head, OG__NPY_F32, 2, shape, HEAD);
-    int rc;
-    OG_TRY(og__write_all(fd, head, first, 0, out, err));
+    OG_DO(og__write_all(fd, head, first, 0, out, err));
     for (int64_t i = 0; i < n; i++) {
-        OG_TRY(read_row(t, err));
-        OG_TRY(og__write_all(fd, t->row, bytes, (off_t)(first + ids[i] * bytes), out, err));
+        OG_DO(read_row(t, err));
+        OG_DO(og__write_all(fd, t->row, bytes, (off_t)(first + ids[i] * bytes), out, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__prediction_table(const char *table, const char *out, const struct og_graph *g,

@@ -41,16 +41,14 @@ void og__step_files_remove(const struct og_step_files *s)
 int og__step_reader_open(struct og_step_reader *r, const struct og_step_files *s, size_t row_bytes,
                          struct og_err *err)
 {
-    int rc = 0;
     *r = (struct og_step_reader){.files = s, .row = row_bytes};
     for (uint32_t i = 0; i < s->at.n; i++)
         r->fd[i] = -1;
     for (uint32_t i = 0; i < s->at.n; i++) {
         r->fd[i] = open(s->at.path[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-        OG_TRY(r->fd[i] < 0 ? og__fail_errno(err, -errno, NULL, "%s", s->at.path[i]) : 0);
+        OG_DO(r->fd[i] < 0 ? og__fail_errno(err, -errno, NULL, "%s", s->at.path[i]) : 0);
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__step_reader_close(struct og_step_reader *r)
@@ -71,20 +69,18 @@ int og__step_reader_read(const struct og_step_reader *r, uint64_t at, size_t n, 
                          struct og_err *err)
 {
     char *to = out;
-    int rc = 0;
     while (n > 0) {
         const struct og_unit u = og__unit_of(&r->files->stripes, at / r->row);
         const size_t k = in_a_unit(&u, r->row, at, n);
         const uint64_t within = u.at * r->row + (at - u.first * r->row);
         const off_t from = (off_t)(OG__MATRIX_OFFSET + within);
-        OG_TRY(og__read_all(r->fd[u.part], to, k, from, r->files->at.path[u.part], err));
+        OG_DO(og__read_all(r->fd[u.part], to, k, from, r->files->at.path[u.part], err));
         posix_fadvise(r->fd[u.part], from, (off_t)k, POSIX_FADV_DONTNEED);
         to += k;
         at += k;
         n -= k;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- writing ---- */
@@ -119,19 +115,17 @@ int og__step_writer_open(struct og_step_writer **out, const struct og_step_files
                          int64_t cols, struct og_err *err)
 {
     struct og_step_writer *w = *out = new_writer(s->at.n, rows, cols, err);
-    int rc;
-    OG_TRY(w ? 0 : -ENOMEM);
+    OG_DO(w ? 0 : -ENOMEM);
     w->stripes = s->stripes;
     for (; w->n < s->at.n; w->n++) {
         const char *path = s->at.path[w->n];
         const int64_t there = (int64_t)og__part_rows(&s->stripes, w->n, rows);
         if (rows == 0)
             unlink(path); /* of a killed run without a state */
-        OG_TRY(rows > 0 ? og__npy_reopen(&w->part[w->n], path, OG__NPY_F32, there, cols, err)
-                        : og__npy_create(&w->part[w->n], path, OG__NPY_F32, 2, cols, err));
+        OG_DO(rows > 0 ? og__npy_reopen(&w->part[w->n], path, OG__NPY_F32, there, cols, err)
+                       : og__npy_create(&w->part[w->n], path, OG__NPY_F32, 2, cols, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__step_writer_over(struct og_step_writer **out, int fd, const char *path, uint64_t rows,
@@ -148,17 +142,15 @@ int og__step_writer_over(struct og_step_writer **out, int fd, const char *path, 
 int og__step_writer_append(struct og_step_writer *w, const float *rows, uint32_t n,
                            struct og_err *err)
 {
-    int rc = 0;
     while (n > 0) {
         const struct og_unit u = og__unit_of(&w->stripes, w->rows);
         const uint64_t k = OG_MIN((uint64_t)n, u.end - w->rows);
-        OG_TRY(og__npy_append(w->part[u.part], rows, (int64_t)k, err));
+        OG_DO(og__npy_append(w->part[u.part], rows, (int64_t)k, err));
         rows += k * w->row;
         w->rows += k;
         n -= (uint32_t)k;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__step_writer_sync(struct og_step_writer *w, struct og_err *err)

@@ -112,9 +112,7 @@ static int prepare(struct run *m, struct og_err *err)
     if (m->places == 0)
         return og__fail(err, -EINVAL, NULL, "%s: too small to measure", m->file->path);
     og__permutation_init(&m->order, m->places, m->load->seed, 0);
-    int rc = og__slab_init(&m->slab, depth * og__round_up(m->bytes, OG_SLAB_UNIT), NULL, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__slab_init(&m->slab, depth * og__round_up(m->bytes, OG_SLAB_UNIT), NULL, err));
     m->requests = calloc(depth, sizeof(*m->requests));
     m->batch = calloc(depth, sizeof(*m->batch));
     if (!m->requests || !m->batch)

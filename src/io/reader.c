@@ -317,7 +317,6 @@ static int scatter(struct og_reader *r, const struct slot *s)
     const uint32_t *rows = span->rows;
     char *out = place_in_out(r, s);
     uint64_t from = span->start;
-    int rc = 0;
     if (span->dense)
         return deliver(r, s, from, span->end, out);
     for (size_t i = span->first; i <= span->last;) {
@@ -327,14 +326,13 @@ static int scatter(struct og_reader *r, const struct slot *s)
         uint64_t to = next > span->last
                           ? span->end
                           : og__span_row(&r->rule, span, next - 1) + r->rule.row_bytes;
-        OG_TRY(deliver(r, s, from, to, out));
+        OG_DO(deliver(r, s, from, to, out));
         out += arriving(r, to - from);
         if (next <= span->last)
             from = og__span_row(&r->rule, span, next);
         i = next;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Zeros for what the file does not have, in a request straight into rows. */
@@ -528,32 +526,28 @@ static int open_files(struct og_reader *r, const struct og_row_files *rows,
 {
     const int n = (int)OG_MAX(rows->stripes.parts, 1u);
     size_t align = 1;
-    int rc = 0;
     assert(n <= OG_MOST_PARTS && (n == 1 || rows->stripes.unit > 0));
     r->files = calloc((size_t)n, sizeof(*r->files));
     if (!r->files)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", rows->paths[0]);
     for (; r->n_files < n; r->n_files++) {
         struct og_io_file *f = &r->files[r->n_files];
-        OG_TRY(og__io_file_open(f, rows->paths[r->n_files],
-                                r->ops->wants_direct && !opt->through_page_cache, opt->log, err));
+        OG_DO(og__io_file_open(f, rows->paths[r->n_files],
+                               r->ops->wants_direct && !opt->through_page_cache, opt->log, err));
         align = OG_MAX(align, f->align_offset);
     }
     r->drops = r->ops->wants_direct && !opt->through_page_cache;
     r->rule = og__read_rule_standard(rows->offset, rows->row_bytes, align, opt);
     r->rule.stripes = rows->stripes;
     for (int p = 0; p < n; p++)
-        OG_TRY(check_rows(&r->rule, &r->files[p],
-                          og__part_rows(&rows->stripes, (uint32_t)p, rows->n_rows), r->end, err));
-out:
-    return rc;
+        OG_DO(check_rows(&r->rule, &r->files[p],
+                         og__part_rows(&rows->stripes, (uint32_t)p, rows->n_rows), r->end, err));
+    return 0;
 }
 
 static int take_memory(struct og_reader *r, size_t slab, struct og_budget *b, struct og_err *err)
 {
-    int rc = og__slab_init(&r->slab, slab, b, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__slab_init(&r->slab, slab, b, err));
     r->slots = calloc((size_t)r->depth, sizeof(*r->slots));
     r->batch = calloc((size_t)r->depth, sizeof(*r->batch));
     if (!r->slots || !r->batch)

@@ -56,19 +56,17 @@ int og__row_writer_write(struct og_row_writer *w, const uint32_t *rows, size_t n
                          const char *(*from)(void *arg, size_t i), void *arg,
                          struct og_io_counts *written, struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0, k; i < n; i += k) {
         k = run_of(w->row_bytes, rows + i, n - i);
         const char *data = from(arg, i);
         for (size_t j = 0; k > 1 && j < k; j++)
             memcpy(w->buffer + j * w->row_bytes, from(arg, i + j), w->row_bytes);
-        OG_TRY(og__write_all(w->fd, k > 1 ? w->buffer : data, k * w->row_bytes,
-                             place_of(w, rows[i]), w->path, err));
+        OG_DO(og__write_all(w->fd, k > 1 ? w->buffer : data, k * w->row_bytes, place_of(w, rows[i]),
+                            w->path, err));
         written->reads++;
         written->bytes += k * w->row_bytes;
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__row_writer_prepare(const struct og_row_writer *w, const uint32_t *rows, size_t n)
@@ -105,13 +103,11 @@ int og__row_writer_read(const struct og_row_writer *w, const uint32_t *rows, siz
                         char *(*to)(void *arg, size_t i), void *arg, struct og_io_counts *read,
                         struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0, k; i < n; i += k) {
         k = run_of(w->row_bytes, rows + i, n - i);
-        OG_TRY(og__row_writer_get(w, rows[i], k, to(arg, i), err));
+        OG_DO(og__row_writer_get(w, rows[i], k, to(arg, i), err));
         read->reads++;
         read->bytes += k * w->row_bytes;
     }
-out:
-    return rc;
+    return 0;
 }

@@ -206,9 +206,7 @@ static void queue_read(struct og_io_engine *e, struct og_io_request *q)
 static int uring_submit(struct og_io_engine *e, struct og_io_request **reqs, size_t n,
                         struct og_err *err)
 {
-    int rc = bind_to_thread(e, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(bind_to_thread(e, err));
     for (size_t i = 0; i < n; i++)
         queue_read(e, reqs[i]);
     e->in_flight += n;

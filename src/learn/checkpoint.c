@@ -156,12 +156,8 @@ static int same_data(const struct og_tensors_file *f, const struct og_tensor *x,
     char other[PIECE];
     for (size_t at = 0; at < x->bytes; at += PIECE) {
         const size_t n = OG_MIN(x->bytes - at, (size_t)PIECE);
-        int rc = og__tensors_load(f, x, at, n, one, err);
-        if (rc < 0)
-            return rc;
-        rc = og__tensors_load(f, y, at, n, other, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__tensors_load(f, x, at, n, one, err));
+        OG_DO(og__tensors_load(f, y, at, n, other, err));
         if (memcmp(one, other, n) != 0)
             return 0;
     }
@@ -256,13 +252,11 @@ static int load_piece(const struct og_tensors_file *f, const struct og_tensor *t
 static int load_floats(const struct og_tensors_file *f, const struct og_tensor *t,
                        struct og_tensor_place out, struct og_err *err)
 {
-    int rc = 0;
     for (size_t at = 0, n; at < t->bytes; at += n) {
         n = OG_MIN(t->bytes - at, PIECE * sizeof(float));
-        OG_TRY(load_piece(f, t, at, n, out, err));
+        OG_DO(load_piece(f, t, at, n, out, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* PyTorch's count of batches. */
@@ -270,9 +264,7 @@ static int load_count(const struct og_tensors_file *f, const struct og_tensor *t
                       struct og_tensor_place out, struct og_err *err)
 {
     int64_t whole = 0;
-    int rc = og__tensors_load(f, t, 0, sizeof(whole), &whole, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__tensors_load(f, t, 0, sizeof(whole), &whole, err));
     float value = (float)whole;
     if (out.model)
         return og__model_push(out.model, out.at, &value, sizeof(value), err);
@@ -339,9 +331,7 @@ int og__checkpoint_check_finite(const struct og_tensors_file *f, const struct og
     const size_t n = t->dtype == OG_TENSOR_F32 ? t->bytes / sizeof(*value) : 0;
     for (size_t at = 0; at < n; at += PIECE) {
         const size_t m = OG_MIN(n - at, (size_t)PIECE);
-        int rc = og__tensors_load(f, t, at * sizeof(*value), m * sizeof(*value), value, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__tensors_load(f, t, at * sizeof(*value), m * sizeof(*value), value, err));
         for (size_t i = 0; i < m; i++)
             if (!isfinite(value[i]))
                 return og__fail(err, -EINVAL, "had training diverged? take an earlier checkpoint",
@@ -430,20 +420,18 @@ int og__checkpoint_take_params(const struct og_tensors_file *f, struct og_model 
                                struct og_err *err)
 {
     size_t n;
-    int rc = 0;
     const struct og_param *params = og__model_params(m, &n);
-    OG_TRY(check_relations(f, og__model_config(m)->types, err));
-    OG_TRY(check_layers_of_types(f, params, n, err));
+    OG_DO(check_relations(f, og__model_config(m)->types, err));
+    OG_DO(check_layers_of_types(f, params, n, err));
     for (size_t i = 0; i < n; i++) { /* look first: nothing changes unless all is there */
-        OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){0}, err));
-        OG_TRY(og__checkpoint_check_finite(f, og__tensors_find(&f->all, params[i].name), err));
+        OG_DO(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){0}, err));
+        OG_DO(og__checkpoint_check_finite(f, og__tensors_find(&f->all, params[i].name), err));
     }
-    OG_TRY(check_convolutions(f, params, n, err));
+    OG_DO(check_convolutions(f, params, n, err));
     for (size_t i = 0; i < n; i++)
-        OG_TRY(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){m, params[i].value},
-                                   err));
-out:
-    return rc;
+        OG_DO(og__checkpoint_take(f, "", &params[i], (struct og_tensor_place){m, params[i].value},
+                                  err));
+    return 0;
 }
 
 int og__checkpoint_check_types(const char *path, const char *dataset, struct og_err *err)
@@ -489,10 +477,9 @@ int og__checkpoint_targets(const char *path, char **types, struct og_err *err)
     struct og_tensors_file f;
     char last[32];
     size_t used = 0;
-    int rc;
     *types = NULL;
-    OG_TRY(og__checkpoint_shape(path, &config, err));
-    OG_TRY(og__checkpoint_open(path, &f, err));
+    OG_DO(og__checkpoint_shape(path, &config, err));
+    OG_DO(og__checkpoint_open(path, &f, err));
     char *list = *types = calloc(f.all.n + 1, OG__TYPE_NAME_MAX + 1);
     snprintf(last, sizeof(last), "convs.%d.convs.<", config.layers - 1);
     for (size_t i = 0; list && i < f.all.n; i++) {
@@ -508,16 +495,13 @@ int og__checkpoint_targets(const char *path, char **types, struct og_err *err)
         used += length;
     }
     og__tensors_close(&f);
-    OG_TRY(list ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path));
-out:
-    return rc;
+    return list ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", path);
 }
 
 /* Rows that the model does not hold. A session reads them as features. */
 static int check_rows(const struct og_tensors_file *f, const struct og_model *m, struct og_err *err)
 {
     size_t n;
-    int rc = 0;
     const struct og_param *params = og__model_params((struct og_model *)m, &n);
     for (size_t i = 0; i < f->all.n; i++) {
         const struct og_tensor *t = &f->all.tensor[i];
@@ -525,10 +509,9 @@ static int check_rows(const struct og_tensors_file *f, const struct og_model *m,
         for (size_t k = 0; !held && k < n; k++)
             held = strcmp(params[k].name, t->name) == 0;
         if (!held)
-            OG_TRY(og__checkpoint_check_finite(f, t, err));
+            OG_DO(og__checkpoint_check_finite(f, t, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__checkpoint_load(const char *path, struct og_model *m, struct og_err *err)

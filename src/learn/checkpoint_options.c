@@ -196,9 +196,7 @@ int og__checkpoint_option(const char *path, const char *name, struct og_options 
 int og__checkpoint_timed(const char *path, bool *timed, struct og_err *err)
 {
     struct og_tensors_file f;
-    const int rc = og__tensors_open(&f, path, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__tensors_open(&f, path, err));
     const char *time = og__tensors_said(&f.all, "time");
     *timed = time && strcmp(time, "off") != 0;
     og__tensors_close(&f);
@@ -344,8 +342,7 @@ static int check_edges(const struct og_options *opt, const struct og_options *sa
 static int take_edges(struct og_options *opt, const struct og_options *said, const char *path,
                       const struct og_log *log, struct og_err *err)
 {
-    int rc;
-    OG_TRY(check_edges(opt, said, path, err));
+    OG_DO(check_edges(opt, said, path, err));
     if (!og_options_given(said, "edge-split"))
         og__say(log, OG__WARN,
                 "%s: does not say which edges it was trained on: with another --seed or "
@@ -360,10 +357,9 @@ static int take_edges(struct og_options *opt, const struct og_options *said, con
         if (strcmp(text, og__option_text(opt, name, ours)) != 0)
             og__say(log, OG__INFO, "%s: trained with --%s %s, which is taken here as well", path,
                     name, text);
-        OG_TRY(og_options_set(opt, name, text, err));
+        OG_DO(og_options_set(opt, name, text, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__checkpoint_edges(const char *path, struct og_options *opt, const struct og_log *log,

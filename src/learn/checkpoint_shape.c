@@ -184,9 +184,7 @@ static void find_options(const struct og_tensors *t, struct og_model_config *con
 int og__checkpoint_shape(const char *path, struct og_model_config *config, struct og_err *err)
 {
     struct og_tensors_file f;
-    int rc = og__checkpoint_open(path, &f, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__checkpoint_open(path, &f, err));
     const struct og_tensors *t = &f.all;
     *config = (struct og_model_config){0};
     int64_t in, out;

@@ -113,7 +113,6 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
 {
     const struct og_options *opt = &config->opt;
     const struct og_graph *ds = f->graph;
-    int rc = 0;
     f->shape = given ? *given : requested_shape(config, f);
     f->shape.types = f->types;
     if (!given || !og__model_joins(given->kind)) /* files say it of the first relation alone */
@@ -139,13 +138,11 @@ int og__learner_shape(struct og_workload *f, const struct og_config *config,
                         "model: scores edges with %d features of their own, %s has %d",
                         given->pair_dim, ds->path, f->shape.pair_dim);
     if (given && og__types_of(&f->shape) == 0) /* else parameters are checked by type */
-        OG_TRY(og__features_check(given, ds->path, ds->group->dim, err));
+        OG_DO(og__features_check(given, ds->path, ds->group->dim, err));
     if (!og__reads_as_a_model(config))
         return 0;
-    OG_TRY(og__model_check(&f->shape, err));
-    rc = og__model_check_graph(&f->shape, err);
-out:
-    return rc;
+    OG_DO(og__model_check(&f->shape, err));
+    return og__model_check_graph(&f->shape, err);
 }
 
 unsigned og__learner_extras(const struct og_workload *f)
@@ -289,14 +286,11 @@ static int open_model(struct og_learner *l, const struct og_plan_inputs *p, bool
 {
     const struct og_options *opt = &p->config->opt;
     struct og_batch_caps caps = p->workload->caps;
-    int rc;
     caps.rows_come = bound > 0;
-    OG_TRY(og__model_create_on(&l->model, l->ops, l->devices.number[0], &p->workload->shape,
-                               opt->optimizer, (uint64_t)opt->seed, pool, b, err));
-    OG_TRY(og__model_bound(l->model, bound, err));
-    OG_TRY(og__model_reserve(l->model, &caps, gradients, err));
-out:
-    return rc;
+    OG_DO(og__model_create_on(&l->model, l->ops, l->devices.number[0], &p->workload->shape,
+                              opt->optimizer, (uint64_t)opt->seed, pool, b, err));
+    OG_DO(og__model_bound(l->model, bound, err));
+    return og__model_reserve(l->model, &caps, gradients, err);
 }
 
 int og__learner_open(struct og_learner *l, const struct og_plan_inputs *p, struct og_pool *pool,

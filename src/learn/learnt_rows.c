@@ -148,7 +148,6 @@ int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
                     const struct og_options *opt, struct og_gather *gather, const char *folder,
                     struct og_budget *b, struct og_err *err)
 {
-    int rc = 0;
     *out = NULL;
     if (og__learnt_bytes(f) == 0)
         return 0;
@@ -179,8 +178,7 @@ int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
                             .record = group->dim};
         OG_TRY(reserve(l, t, (uint32_t)rows_of_batch(f, k), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__learnt_close(struct og_learnt *l)
@@ -227,20 +225,18 @@ int og__learnt_take(struct og_learnt *l, struct og_model *m, const struct og_row
                     const struct og_places_view *places, double *square, struct og_err *err)
 {
     const bool shown = places && places->shown;
-    int rc = 0;
     l->rows = shown ? places->own : rows;
     for (uint32_t i = 0; i < l->n_tables; i++) {
         struct table *t = &l->table[i];
-        OG_TRY(reserve(l, t, rows[t->group].n, err));
-        OG_TRY(og__model_row_gradient(m, t->group, shown ? t->placed : t->gradient, &t->n, err));
+        OG_DO(reserve(l, t, rows[t->group].n, err));
+        OG_DO(og__model_row_gradient(m, t->group, shown ? t->placed : t->gradient, &t->n, err));
         if (shown && t->n > 0) {
             og__places_sum(places, l->f->row_graph, t->group, t->dim, t->placed, t->gradient);
             t->n = l->rows[t->group].n;
         }
         *square += sum_of_squares(t->gradient, (size_t)t->n * (size_t)t->dim);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static bool all_finite(const float *x, int n)
@@ -275,14 +271,12 @@ int og__learnt_update(struct og_learnt *l, const struct og_pace *pace, double sc
 {
     const struct og_options *opt = l->opt;
     struct og_pace own = *pace;
-    int rc = 0;
     if (opt->embedding_lr > 0)
         own.lr = opt->lr > 0 ? opt->embedding_lr * (pace->lr / opt->lr) : opt->embedding_lr;
     const struct og_row_step how = og__row_step(opt->embedding_optimizer, &own, scale, step);
     for (uint32_t i = 0; i < l->n_tables; i++)
-        OG_TRY(update_table(l, &l->table[i], &how, err));
-out:
-    return rc;
+        OG_DO(update_table(l, &l->table[i], &how, err));
+    return 0;
 }
 
 /* ---- the run's files ---- */
@@ -479,8 +473,7 @@ static int init_table(struct og_learnt *l, struct table *t, const struct og_tens
             og__bits_add(there, first + i);
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__learnt_init(struct og_learnt *l, const struct og_tensors_file *f, struct og_err *err)

@@ -130,19 +130,17 @@ int og__scores_add(struct og_scores *c, uint32_t n, const void *targets, struct 
     const size_t all = of_pairs ? pairs->n_edges + pairs->n_negatives + pairs->n_given : n;
     const void *of_items = og__labels_pairs(c->config) ? pairs->targets : targets;
     float piece[PIECE], *made = c->sizes.wide ? c->row : piece;
-    int rc = 0;
     if (!og__scores_keep(c))
         return 0;
     const float *from = of_pairs ? og__model_scores(c->model) : og__model_logits(c->model);
     for (size_t first = 0, m; first < all; first += m) {
         m = OG_MIN(all - first, OG_MAX(PIECE / width, (size_t)1));
-        OG_TRY(
+        OG_DO(
             og__model_fetch(c->model, made, from + first * width, m * width * sizeof(*made), err));
         for (size_t i = 0; i < m; i++)
             put_item(c, task, made + i * width, first + i, of_items);
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__scores_put(struct og_scores *c, const float *made, uint32_t n, const void *targets)

@@ -141,12 +141,10 @@ out:
 static int sum_on_device(struct og_shares *h, bool saves, struct og_err *err)
 {
     struct og_steps *s = h->steps;
-    int rc;
-    OG_TRY(s->sums_ops->gather(s->sums, err));
-    OG_TRY(saves ? s->sums_ops->fetch(s->sums, s->sum, err) : 0);
+    OG_DO(s->sums_ops->gather(s->sums, err));
+    OG_DO(saves ? s->sums_ops->fetch(s->sums, s->sum, err) : 0);
     h->comm->sent += (size_t)(h->comm->n - 1) * slice_size(h, h->comm->rank) * sizeof(float);
-out:
-    return rc;
+    return 0;
 }
 
 static int resume_on_device(struct og_shares *h, struct og_err *err)

@@ -29,12 +29,10 @@ static int exchange_piece(struct og_model *m, float *on_backend, float *vector, 
 {
     (void)factor;
     float piece[PIECE];
-    int rc;
-    OG_TRY(og__model_fetch(m, piece, on_backend, n * sizeof(*piece), err));
-    OG_TRY(og__model_push(m, on_backend, vector, n * sizeof(*piece), err));
+    OG_DO(og__model_fetch(m, piece, on_backend, n * sizeof(*piece), err));
+    OG_DO(og__model_push(m, on_backend, vector, n * sizeof(*piece), err));
     memcpy(vector, piece, n * sizeof(*piece));
-out:
-    return rc;
+    return 0;
 }
 
 static void add_scaled(float *to, const float *from, size_t n, float factor)
@@ -90,7 +88,6 @@ static int copy_model(struct og_model *from, struct og_model *to, enum of of, st
 {
     size_t n_params;
     float piece[PIECE];
-    int rc = 0;
     const struct og_param *on_backend = og__model_params(to, &n_params);
     const struct og_param *here = og__model_params(from, &n_params);
     for (size_t i = 0; i < n_params; i++) {
@@ -99,12 +96,11 @@ static int copy_model(struct og_model *from, struct og_model *to, enum of of, st
         const size_t count = here[i].grad ? og__param_count(&here[i]) : 0;
         for (size_t first = 0, n; first < count; first += n) {
             n = OG_MIN(count - first, (size_t)PIECE);
-            OG_TRY(og__model_fetch(from, piece, src + first, n * sizeof(*piece), err));
-            OG_TRY(og__model_push(to, dst + first, piece, n * sizeof(*piece), err));
+            OG_DO(og__model_fetch(from, piece, src + first, n * sizeof(*piece), err));
+            OG_DO(og__model_push(to, dst + first, piece, n * sizeof(*piece), err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- what is held ---- */
@@ -254,18 +250,15 @@ static int give_sum(const struct og_steps *s, float factor, struct og_err *err)
 {
     size_t n_params;
     size_t at = 0;
-    int rc = 0;
     const struct og_param *params = og__model_params(s->model, &n_params);
     for (size_t i = 0; i < n_params; i++) {
         const struct og_param *p = &params[i];
         const size_t n = p->grad ? og__param_count(p) : 0;
         if (n > 0)
-            OG_TRY(s->sums_ops->give(s->sums, p->grad, at, n, factor, err));
+            OG_DO(s->sums_ops->give(s->sums, p->grad, at, n, factor, err));
         at += n;
     }
-    OG_TRY(s->sums_ops->clear(s->sums, err));
-out:
-    return rc;
+    return s->sums_ops->clear(s->sums, err);
 }
 
 /* A step in which nothing counted has sum 0. */
@@ -294,20 +287,18 @@ static int gradient_norm(struct og_model *m, double square, double *norm, struct
     size_t n_params;
     float piece[PIECE];
     double sum = square;
-    int rc = 0;
     const struct og_param *params = og__model_params(m, &n_params);
     for (size_t i = 0; i < n_params; i++) {
         const size_t count = params[i].grad ? og__param_count(&params[i]) : 0;
         for (size_t first = 0, n; first < count; first += n) {
             n = OG_MIN(count - first, (size_t)PIECE);
-            OG_TRY(og__model_fetch(m, piece, params[i].grad + first, n * sizeof(*piece), err));
+            OG_DO(og__model_fetch(m, piece, params[i].grad + first, n * sizeof(*piece), err));
             for (size_t j = 0; j < n; j++)
                 sum += (double)piece[j] * (double)piece[j];
         }
     }
     *norm = sqrt(sum);
-out:
-    return rc;
+    return 0;
 }
 
 /* PyTorch's clip_grad_norm_. */

@@ -259,23 +259,19 @@ static int open_group(void **self, const struct og_trainer_given *g, struct og_e
 {
     const struct og_workload *f = g->workload;
     struct group *own = *self = calloc(1, sizeof(*own));
-    int rc;
     if (!own)
         return og__fail_errno(err, -ENOMEM, NULL, "trainers");
     own->workload = f;
     own->rows = g->rows;
-    OG_TRY(og__learner_edges(&own->edges, f, err));
-    OG_TRY(og__pool_open(&own->pool, g->threads, err));
-    OG_TRY(og__model_create_on(&own->model, g->learner->ops, g->device, &f->shape, OPTIMIZER, 0,
-                               own->pool, g->budget, err));
-    OG_TRY(og__model_bound(own->model, g->bound, err));
+    OG_DO(og__learner_edges(&own->edges, f, err));
+    OG_DO(og__pool_open(&own->pool, g->threads, err));
+    OG_DO(og__model_create_on(&own->model, g->learner->ops, g->device, &f->shape, OPTIMIZER, 0,
+                              own->pool, g->budget, err));
+    OG_DO(og__model_bound(own->model, g->bound, err));
     if (g->rows)
-        OG_TRY(og__device_rows_join(g->rows, g->keeper, og__model_backend(own->model), err));
-    OG_TRY(og__model_reserve(own->model, &f->caps, true, err));
-    OG_TRY(
-        og__arena_init(&own->copy, og__host_memory(g->budget), most_copied(f), ACTIVATIONS, err));
-out:
-    return rc;
+        OG_DO(og__device_rows_join(g->rows, g->keeper, og__model_backend(own->model), err));
+    OG_DO(og__model_reserve(own->model, &f->caps, true, err));
+    return og__arena_init(&own->copy, og__host_memory(g->budget), most_copied(f), ACTIVATIONS, err);
 }
 
 static void close_group(void *self)

@@ -252,14 +252,12 @@ void og__trainers_tell(struct og_trainers *t, struct og_trainers_did *out)
 static int open_trainer(struct trainer *one, const struct og_trainer_given *given,
                         struct og_err *err)
 {
-    int rc;
-    OG_TRY(kind->open(&one->self, given, err));
+    OG_DO(kind->open(&one->self, given, err));
     int failed = pthread_create(&one->thread, NULL, run_trainer, one);
     if (failed)
-        OG_TRY(og__fail_errno(err, -failed, "lower --executors", "cannot start a trainer"));
+        return og__fail_errno(err, -failed, "lower --executors", "cannot start a trainer");
     one->started = true;
-out:
-    return rc;
+    return 0;
 }
 
 int og__trainers_open(struct og_trainers **out, const struct og_learner *l,

@@ -69,16 +69,13 @@ static int open_types(struct og_type_scores *c, struct og_err *err)
 {
     const struct og_workload *f = c->workload;
     struct og_type_score *of = c->of;
-    int rc = 0;
     for (uint32_t t = next_type(f, 0); t != NONE; t = next_type(f, t + 1)) {
         of->name = f->types->type[t].name;
         of->type = t;
-        OG_TRY(
-            og__scores_open(&of->scores, &f->shape, c->model, held_out_of(f, t), c->budget, err));
+        OG_DO(og__scores_open(&of->scores, &f->shape, c->model, held_out_of(f, t), c->budget, err));
         of++;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__type_scores_open(struct og_type_scores *c, const struct og_workload *f,

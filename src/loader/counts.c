@@ -42,9 +42,7 @@ static char *copy_plan(struct og_loader *l)
 int og_loader_plan(struct og_loader *l, char **out, struct og_err *err)
 {
     *out = NULL;
-    int rc = og__loader_ours(l, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__loader_ours(l, err));
     *out = copy_plan(l);
     return *out ? 0 : og__fail_errno(err, -ENOMEM, NULL, "plan");
 }
@@ -91,9 +89,7 @@ static json_t *epochs_json(const struct og_loader *l)
 int og_loader_metrics(struct og_loader *l, char **out, struct og_err *err)
 {
     *out = NULL;
-    int rc = og__loader_ours(l, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__loader_ours(l, err));
     const struct og_session *s = l->s;
     pthread_mutex_lock(&l->buffer_pool->lock);
     json_t *epochs = epochs_json(l);

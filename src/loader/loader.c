@@ -184,9 +184,7 @@ static int go_to(struct og_loader *l, struct og_place to, struct og_err *err)
 
 int og_loader_start(struct og_loader *l, int epoch, struct og_err *err)
 {
-    int rc = og__loader_ours(l, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__loader_ours(l, err));
     if (epoch < 1 || epoch == INT32_MAX)
         return og__fail(err, -EINVAL, "epochs count from 1", "there is no epoch %d", epoch);
     return go_to(l, (struct og_place){.epoch = (uint32_t)epoch}, err);
@@ -428,9 +426,7 @@ int og_loader_grow(struct og_loader *l, struct og_err *err)
 int og_loader_state(struct og_loader *l, char **out, struct og_err *err)
 {
     *out = NULL;
-    int rc = og__loader_ours(l, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__loader_ours(l, err));
     lock(l);
     const struct og_place place = {l->epoch, l->batch};
     unlock(l);

@@ -121,12 +121,9 @@ static int check_options(const struct og_options *opt, const struct og_loader_op
     if (from->edge_features && from->no_features)
         return og__fail(err, -EINVAL, "leave one of them out",
                         "edge_features and no_features exclude each other");
-    int rc = 0;
-    OG_TRY(check_share(opt, from, err));
-    OG_TRY(check_links(opt, from, err));
-    OG_TRY(check_repeats(opt, from, err));
-out:
-    return rc;
+    OG_DO(check_share(opt, from, err));
+    OG_DO(check_links(opt, from, err));
+    return check_repeats(opt, from, err);
 }
 
 static int find_split(const char *name, enum og__split *split, struct og_err *err)
@@ -207,9 +204,7 @@ static int open_session(struct og_loader *l, const char *dataset, const struct o
                                  .share = share_of(from),
                                  .n_local = local_ranks(from),
                                  .shared_memory = l->shared.memory};
-    int rc = find_split(from->split ? from->split : "train", &to.split, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(find_split(from->split ? from->split : "train", &to.split, err));
     l->split = name_of(from, to.split);
     use.want = OG__WANT_LABELS | (from->evaluates ? 0u : OG__WANT_UNEVALUATED) |
                (from->no_features ? 0u : OG__WANT_FEATURES) |
@@ -234,22 +229,14 @@ static void sum_seeds(struct og_loader *l)
 static int open_loader(struct og_loader *l, const char *dataset, const struct og_options *opt,
                        const struct og_loader_options *from, struct og_err *err)
 {
-    int rc = og__buffer_pool_open(&l->buffer_pool, from->hold + 1, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__buffer_pool_open(&l->buffer_pool, from->hold + 1, err));
     join_ranks(l, dataset, from);
-    rc = open_session(l, dataset, opt, from, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(open_session(l, dataset, opt, from, err));
     const size_t bytes = (size_t)l->buffer_pool->n * l->s->workload.bytes.handed;
-    rc = og__budget_charge(l->s->budget, bytes, og__handed_part, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__budget_charge(l->s->budget, bytes, og__handed_part, err));
     l->charged = bytes;
     sum_seeds(l);
-    rc = og__minibatch_maker_open(&l->maker, &l->s->path, l->s->pool, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__minibatch_maker_open(&l->maker, &l->s->path, l->s->pool, err));
     l->predicted = l->s->predicted.known && !l->s->predicted.bound;
     return og__loader_plan_text(l, &l->plan, err);
 }

@@ -42,9 +42,7 @@ static int make_room(struct og_loader *l, struct og_batch_buffer *p, size_t byte
     const size_t planned = l->s->workload.bytes.handed;
     const size_t charged = OG_MAX(p->arena.cap, planned);
     if (bytes > charged) {
-        int rc = og__budget_charge(l->s->budget, bytes - charged, og__handed_part, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__budget_charge(l->s->budget, bytes - charged, og__handed_part, err));
         l->charged += bytes - charged;
     }
     return og__batch_buffer_reserve(p, OG_MAX(bytes, planned), err);
@@ -54,9 +52,7 @@ static int fill(struct og_loader *l, struct og_batch_buffer *p, struct og_work *
                 struct og_err *err)
 {
     const struct og_descriptor *of = &w->descriptor;
-    int rc = make_room(l, p, og__minibatch_measure(&l->maker, w), err);
-    if (rc < 0)
-        return rc;
+    OG_DO(make_room(l, p, og__minibatch_measure(&l->maker, w), err));
     og__minibatch_fill(&l->maker, &p->batch, &p->arena, w);
     p->batch.split = split_of(l, of->split);
     p->batch.epoch = of->split == OG__TRAIN ? (int)of->epoch : 0; /* 0 in a pass */
@@ -102,9 +98,7 @@ int og__loader_reclaim(void *arg, struct og_err *err)
 {
     struct og_loader *l = arg;
     const size_t planned = l->s->workload.bytes.handed;
-    const int rc = og__budget_charge(l->s->budget, planned, og__handed_part, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__budget_charge(l->s->budget, planned, og__handed_part, err));
     l->charged -= l->released - planned;
     l->released = 0;
     return 0;

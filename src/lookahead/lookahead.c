@@ -56,32 +56,30 @@ static int put_plans(struct og_lookahead *a, const struct og_trace *trace, uint3
     struct og_exchange *x = d->exchange;
     struct og_plan *scratch = x ? og__exchange_scratch(x) : &d->works[0].plan;
     const bool foreseen = og__foreseen_batches(d) > 0; /* `plan` counts what that reads */
-    int rc;
-    OG_TRY(og__fill_windows_begin(&a->windows, trace->n_batches, d->budget, err));
+    OG_DO(og__fill_windows_begin(&a->windows, trace->n_batches, d->budget, err));
     a->windows.foreseen = foreseen ? d->gather : NULL;
     a->prediction = (struct og_prediction){0};
     for (uint32_t b = 0; b < trace->n_batches; b++) {
         const uint32_t *ids = trace->ids + trace->ptr[b];
         uint32_t n = (uint32_t)(trace->ptr[b + 1] - trace->ptr[b]);
-        OG_TRY(x ? 0 : og__lookahead_planned(d, &ids, &n, err)); /* all requested nodes have rows */
-        OG_TRY(og__filling_put(&a->windows, d->policy, b, d->stores.codes, list, err));
-        OG_TRY(og__policy_code(d->policy, ids, n, scratch, codes, err));
+        OG_DO(x ? 0 : og__lookahead_planned(d, &ids, &n, err)); /* all requested nodes have rows */
+        OG_DO(og__filling_put(&a->windows, d->policy, b, d->stores.codes, list, err));
+        OG_DO(og__policy_code(d->policy, ids, n, scratch, codes, err));
         if (x)
             og__exchange_planned(x, b, og__spill_size(d->stores.codes));
         else
             a->sampled[b].codes_at = og__spill_size(d->stores.codes);
-        OG_TRY(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
-        OG_TRY(x && d->memory->alternates ? og__exchange_spill(x, b, err) : 0);
-        OG_TRY(og__lookahead_within_disk(a, err));
+        OG_DO(og__spill_append(d->stores.codes, codes, n * sizeof(*codes), err));
+        OG_DO(x && d->memory->alternates ? og__exchange_spill(x, b, err) : 0);
+        OG_DO(og__lookahead_within_disk(a, err));
         if (!x && !foreseen && og__lookahead_predicts(a, b))
-            OG_TRY(og__lookahead_predict_batch(a, b, ids, err));
+            OG_DO(og__lookahead_predict_batch(a, b, ids, err));
         if (og__packs(d->exec)) /* maybe over the ids */
-            OG_TRY(og__lookahead_add_misses(a, codes, NULL, list_misses(d, ids, codes, n), err));
+            OG_DO(og__lookahead_add_misses(a, codes, NULL, list_misses(d, ids, codes, n), err));
     }
     if (d->exec->layout != OG_LAYOUT_SEGMENTED && !foreseen)
         og__lookahead_end_prediction(a);
-out:
-    return rc;
+    return 0;
 }
 
 /* Where rows that batches change are to go is known before the first of them. */

@@ -61,20 +61,18 @@ int og__lookahead_release_ids(struct og_lookahead *a, struct og_err *err)
 int og__lookahead_begin_packing(struct og_lookahead *a, const struct og_trace *trace,
                                 struct og_err *err)
 {
-    int rc;
-    OG_TRY(find_groups(a, err));
+    OG_DO(find_groups(a, err));
     og__lookahead_drop_packing(a);
     a->packed = trace->n_batches;
     for (uint32_t k = 0; k < a->n_groups; k++) {
         struct og_lookahead_group *w = &a->group[k];
         const uint32_t first = w->misses.first;
-        OG_TRY(og__packing_open(&w->misses, w->end - first, og__row_bytes(w->rows),
-                                trace->n_batches, a->path->budget, err));
+        OG_DO(og__packing_open(&w->misses, w->end - first, og__row_bytes(w->rows), trace->n_batches,
+                               a->path->budget, err));
         w->misses.first = first;
-        OG_TRY(make_room(a, w, trace, err));
+        OG_DO(make_room(a, w, trace, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__lookahead_drop_packing(struct og_lookahead *a)
@@ -99,26 +97,22 @@ int og__lookahead_add_misses(struct og_lookahead *a, const uint32_t *ids, const 
                              uint32_t n, struct og_err *err)
 {
     uint32_t at = 0;
-    int rc = 0;
     for (uint32_t k = 0; k < a->n_groups; k++) {
         struct og_lookahead_group *w = &a->group[k];
         uint32_t some = a->n_groups == 1 ? n : 0;
         while (at + some < n && ids[at + some] < w->end)
             some++;
-        OG_TRY(og__packing_add(&w->misses, ids + at, codes ? codes + at : NULL, some, err));
+        OG_DO(og__packing_add(&w->misses, ids + at, codes ? codes + at : NULL, some, err));
         at += some;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__lookahead_finish(struct og_lookahead *a, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0; k < a->n_groups; k++)
-        OG_TRY(og__packing_finish(&a->group[k].misses, err));
-out:
-    return rc;
+        OG_DO(og__packing_finish(&a->group[k].misses, err));
+    return 0;
 }
 
 struct og_lookahead_files *og__lookahead_files_new(const struct og_lookahead *a)
@@ -164,11 +158,9 @@ uint64_t og__lookahead_file_bytes(const struct og_lookahead *a, uint32_t n)
 
 int og__lookahead_shorten(struct og_lookahead *a, uint32_t n, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0; k < a->n_groups; k++)
-        OG_TRY(og__packing_shorten(&a->group[k].misses, n, err));
-out:
-    return rc;
+        OG_DO(og__packing_shorten(&a->group[k].misses, n, err));
+    return 0;
 }
 
 /* For the run's own. */

@@ -26,15 +26,12 @@ static int record_ids(void *arg, struct og_work *w, struct og_err *err)
     struct og_batch ids = w->sampled.batch;
     const uint32_t *planned;
     bool apart;
-    int rc;
-    OG_TRY(og__lookahead_note(a, w, &apart, err));
-    OG_TRY(og__lookahead_planned_batch(a->path, &w->sampled.batch, &planned, &ids.n_ids, err));
+    OG_DO(og__lookahead_note(a, w, &apart, err));
+    OG_DO(og__lookahead_planned_batch(a->path, &w->sampled.batch, &planned, &ids.n_ids, err));
     ids.ids = (uint32_t *)planned;
     ids.n_units = 0; /* the ids have them */
     ids.n_hops = 0;  /* nothing is trained: blocks are not needed, nor is anything spilled */
-    OG_TRY(og__superbatch_append(a->path->stores.superbatch, &ids, err));
-out:
-    return rc;
+    return og__superbatch_append(a->path->stores.superbatch, &ids, err);
 }
 
 /* ---- what an epoch will read ---- */
@@ -223,11 +220,9 @@ static int list_cached(struct og_data_path *d, struct og_npy_writer *out, struct
 {
     uint32_t node;
     uint32_t slot;
-    int rc = 0;
     while (og__policy_prefill(d->policy, &node, &slot, 1) > 0)
-        OG_TRY(og__npy_append(out, &(int64_t){node}, 1, err));
-out:
-    return rc;
+        OG_DO(og__npy_append(out, &(int64_t){node}, 1, err));
+    return 0;
 }
 
 static int add_misses(struct og_lookahead *a, const struct og_trace *trace, struct og_err *err)

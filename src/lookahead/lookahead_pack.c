@@ -90,9 +90,7 @@ int og__lookahead_within_disk(const struct og_lookahead *a, struct og_err *err)
     char allowed[32];
     if (og__lookahead_spilled(a) + (a->sampling ? d->memory->drawn : 0) <= allowed_disk(d))
         return 0;
-    const int rc = check_folder(d, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(check_folder(d, err));
     snprintf(hint, sizeof(hint), "give more --disk (`outgrow plan` shows how much), or %s",
              or_else(d));
     return og__fail(err, -ENOSPC, hint,
@@ -111,9 +109,7 @@ static int refuse_disk(const struct og_lookahead *a, uint64_t need, struct og_er
     char hint[128];
     char takes[32];
     char allowed[32];
-    const int rc = check_folder(d, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(check_folder(d, err));
     snprintf(hint, sizeof(hint), "give --disk %" PRIu64 "%s, or %s", (all + unit - 1) / unit,
              large ? "M" : "K", or_else(d));
     return og__fail(
@@ -179,15 +175,13 @@ static uint32_t disks_of(const struct og_lookahead *a)
 /* What segments of each group take at least, into its room; *all: together. */
 static int find_least(struct og_lookahead *a, uint64_t *all, struct og_err *err)
 {
-    int rc = 0;
     *all = 0;
     for (uint32_t k = 0; k < a->n_groups; k++) {
         struct og_lookahead_group *w = &a->group[k];
-        OG_TRY(og__segmented_least(&w->room, &w->misses, disks_of(a), a->path->budget, err));
+        OG_DO(og__segmented_least(&w->room, &w->misses, disks_of(a), a->path->budget, err));
         *all += w->room;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* The rest is divided among groups by what chunks of all their misses would take in
@@ -211,20 +205,18 @@ int og__lookahead_fit_segments(struct og_lookahead *a, uint64_t spilled, struct 
 {
     const uint64_t left = disk_left(a, spilled);
     uint64_t least;
-    int rc;
-    OG_TRY(find_least(a, &least, err));
+    OG_DO(find_least(a, &least, err));
     while (least > left && may_shorten(a) && og__lookahead_packed(a) > 0) {
         const uint32_t n = og__lookahead_packed(a);
-        OG_TRY(og__lookahead_shorten(a, n - 1 - n / 16, err));
-        OG_TRY(find_least(a, &least, err));
+        OG_DO(og__lookahead_shorten(a, n - 1 - n / 16, err));
+        OG_DO(find_least(a, &least, err));
     }
     if (least > left && og__lookahead_packed(a) > 0)
         return refuse_disk(a, spilled + least, err);
     share_out(a, left - OG_MIN(left, least));
     if (og__lookahead_packed(a) < a->packed && a->n_groups > 0)
         say_short(a);
-out:
-    return rc;
+    return 0;
 }
 
 int og__lookahead_choose_segments(struct og_lookahead *a, uint32_t k, struct og_segments *segments,
@@ -283,14 +275,12 @@ static int write_shared(struct og_lookahead *a, uint32_t k, struct og_places at,
 static int write_all_shared(struct og_lookahead *a, const struct og_lookahead_files *files,
                             uint64_t spilled, struct og_lookahead_counts *done, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__lookahead_fit_segments(a, spilled, err));
+    OG_DO(og__lookahead_fit_segments(a, spilled, err));
     for (uint32_t k = 0; k < a->n_groups; k++)
-        OG_TRY(write_shared(a, k, files[k].shared, done, err));
+        OG_DO(write_shared(a, k, files[k].shared, done, err));
     if (!a->path->predicted->known)
         og__lookahead_end_prediction(a);
-out:
-    return rc;
+    return 0;
 }
 
 static int write_chunks(struct og_lookahead *a, struct og_lookahead_group *w, struct og_places at,
@@ -301,17 +291,15 @@ static int write_chunks(struct og_lookahead *a, struct og_lookahead_group *w, st
     struct og_pack_counts counts = {0};
     struct og_sweep sweep;
     struct og_pack_options opt = pack_options(d, w, at);
-    int rc;
     if (passing) {
         og__lookahead_pass_group(passing, w->misses.first, w->misses.row_bytes);
         opt.pass = og__lookahead_pass;
         opt.arg = passing;
     }
-    OG_TRY(og__sweep_share(&w->misses, opt.memory, &sweep, err));
-    OG_TRY(og__pack_write(w->rows, &w->misses, &sweep, &opt, d->budget, &counts, err));
+    OG_DO(og__sweep_share(&w->misses, opt.memory, &sweep, err));
+    OG_DO(og__pack_write(w->rows, &w->misses, &sweep, &opt, d->budget, &counts, err));
     add_counts(done, &counts);
-out:
-    return rc;
+    return 0;
 }
 
 int og__lookahead_write_chunks(struct og_lookahead *a, const struct og_lookahead_files *files,
@@ -332,15 +320,13 @@ static int write_packs(struct og_lookahead *a, const struct og_lookahead_files *
                        struct og_lookahead_counts *done, struct og_err *err)
 {
     const uint64_t spilled = og__lookahead_spilled(a);
-    int rc;
-    OG_TRY(og__lookahead_finish(a, err));
-    OG_TRY(a->path->exec->layout == OG_LAYOUT_SEGMENTED
-               ? write_all_shared(a, files, spilled, done, err)
-               : og__lookahead_fit_chunks(a, spilled, err));
+    OG_DO(og__lookahead_finish(a, err));
+    OG_DO(a->path->exec->layout == OG_LAYOUT_SEGMENTED
+              ? write_all_shared(a, files, spilled, done, err)
+              : og__lookahead_fit_chunks(a, spilled, err));
     if (og__lookahead_packed(a) > 0)
-        OG_TRY(og__lookahead_write_chunks(a, files, done, err));
-out:
-    return rc;
+        OG_DO(og__lookahead_write_chunks(a, files, done, err));
+    return 0;
 }
 
 static int open_pack(struct og_data_path *d, const struct og_lookahead_group *w,
@@ -348,12 +334,10 @@ static int open_pack(struct og_data_path *d, const struct og_lookahead_group *w,
                      struct og_pack **out, struct og_err *err)
 {
     const struct og_reader_options reader = og__reader_setup(d->config, disk);
-    int rc;
-    OG_TRY(og__pack_open(out, files->at, w->rows, d->memory->n_staging, &reader, d->budget, err));
+    OG_DO(og__pack_open(out, files->at, w->rows, d->memory->n_staging, &reader, d->budget, err));
     if (files->shared.n > 0)
-        OG_TRY(og__pack_add_shared(*out, files->shared, w->rows, &reader, err));
-out:
-    return rc;
+        OG_DO(og__pack_add_shared(*out, files->shared, w->rows, &reader, err));
+    return 0;
 }
 
 /* Those of the first n groups, for the staging areas of batches. */
@@ -381,12 +365,10 @@ static int check_pack(const struct og_pack *pack, const struct og_packing *p, ui
                       struct og_err *err)
 {
     uint32_t n = og__pack_batches(pack);
-    int rc;
-    OG_TRY(n >= n_train ? 0 : og__fail(err, -EINVAL, NULL, "a pack of too few batches"));
+    OG_DO(n >= n_train ? 0 : og__fail(err, -EINVAL, NULL, "a pack of too few batches"));
     for (uint32_t b = 0; b < OG_MIN(n, p->n_batches); b++)
-        OG_TRY(og__pack_holds(pack, b, p->rows + p->ptr[b], p->ptr[b + 1] - p->ptr[b], err));
-out:
-    return rc;
+        OG_DO(og__pack_holds(pack, b, p->rows + p->ptr[b], p->ptr[b + 1] - p->ptr[b], err));
+    return 0;
 }
 
 /* The packed files of --samples; false = they do not fit. */
@@ -438,14 +420,12 @@ static int name_files(const struct og_lookahead *a, uint32_t k, struct og_lookah
 {
     const struct og_places in = og__scratch_places(a->path->stores.pack_dir);
     char name[32];
-    int rc;
     snprintf(name, sizeof(name), "pack%" PRIu32, k);
-    OG_TRY(og__places_in(&out->at, in, name, err));
+    OG_DO(og__places_in(&out->at, in, name, err));
     snprintf(name, sizeof(name), "shared%" PRIu32, k);
     if (a->path->exec->layout == OG_LAYOUT_SEGMENTED)
-        OG_TRY(og__places_in(&out->shared, in, name, err));
-out:
-    return rc;
+        OG_DO(og__places_in(&out->shared, in, name, err));
+    return 0;
 }
 
 static int write_own_packs(struct og_lookahead *a, struct og_lookahead_counts *done,

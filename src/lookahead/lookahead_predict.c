@@ -89,10 +89,7 @@ int og__lookahead_predict_batch(struct og_lookahead *a, uint32_t b, const uint32
 {
     struct og_data_path *d = a->path;
     struct og_plan *plan = &d->works[0].plan;
-    int rc;
     const struct og_predicted_batch batch = {true, true, &a->sampled[b].from};
-    OG_TRY(og__plan_misses(&d->planner, ids, d->memory->n_slots, plan, err));
-    OG_TRY(og__predict_batch(&a->prediction, d, plan, &batch, err));
-out:
-    return rc;
+    OG_DO(og__plan_misses(&d->planner, ids, d->memory->n_slots, plan, err));
+    return og__predict_batch(&a->prediction, d, plan, &batch, err);
 }

@@ -88,9 +88,7 @@ static int mark_pieces(struct og_lookahead *a, struct og_lookahead_passing *p, s
     const uint32_t slots = a->path->memory->n_slots - og__gather_released(a->path->gather);
     int64_t last = -1;
     for (uint64_t at = p->at;;) {
-        int rc = next_piece(a->path, &at, &p->piece, p->read, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(next_piece(a->path, &at, &p->piece, p->read, err));
         if (head->n == 0 || head->after > 0 || p->piece.nodes[0] <= last ||
             highest(&p->piece) >= slots)
             break;

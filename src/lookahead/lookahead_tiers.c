@@ -42,18 +42,16 @@ static int plan_batch(struct og_lookahead *a, uint32_t b, const uint32_t *ids, u
 {
     struct og_data_path *d = a->path;
     struct og_tiers_plan *plan = &d->works[0].tiers;
-    int rc;
-    OG_TRY(og__tiers_plan(d->tiers, &d->planner, ids, n, plan, err));
+    OG_DO(og__tiers_plan(d->tiers, &d->planner, ids, n, plan, err));
     if (og__lookahead_predicts(a, b))
         og__predict_tiers(&a->prediction, d, plan, descriptor_of(a, b).batch, &a->sampled[b].from);
     note_plan(a, b, plan);
     if (og__packs(d->exec)) {
         name_misses(d, plan);
-        OG_TRY(og__lookahead_add_misses(a, plan->plan.misses, NULL, plan->plan.n_misses, err));
+        OG_DO(og__lookahead_add_misses(a, plan->plan.misses, NULL, plan->plan.n_misses, err));
     }
     *out = plan;
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- which threshold ---- */
@@ -106,9 +104,7 @@ static int find_threshold(const struct og_data_path *d, const struct og_trace *a
     for (size_t i = 0; i < OG_COUNT(parts); i++) {
         struct og_simulated_tiers of;
         setup.device.threshold = OG_MAX(setup.device.window / parts[i], 1u);
-        const int rc = og__simulate_tiers(&sim, &setup, NULL, NULL, &of, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__simulate_tiers(&sim, &setup, NULL, NULL, &of, err));
         const uint64_t found = of.tiers.device_hits + of.tiers.victim_hits;
         if (found > most)
             *threshold = setup.device.threshold;
@@ -140,29 +136,24 @@ static int put_plan(struct og_lookahead *a, uint32_t b, const uint32_t *ids, uin
 {
     struct og_spill *to = a->path->stores.codes;
     const struct og_tiers_plan *plan;
-    int rc;
-    OG_TRY(og__lookahead_planned(a->path, &ids, &n, err));
+    OG_DO(og__lookahead_planned(a->path, &ids, &n, err));
     a->sampled[b].codes_at = og__spill_size(to);
-    OG_TRY(plan_batch(a, b, ids, n, &plan, err));
-    OG_TRY(og__tiers_put(to, plan, err));
-    OG_TRY(og__lookahead_within_disk(a, err));
-out:
-    return rc;
+    OG_DO(plan_batch(a, b, ids, n, &plan, err));
+    OG_DO(og__tiers_put(to, plan, err));
+    return og__lookahead_within_disk(a, err);
 }
 
 static int put_all(struct og_lookahead *a, struct og_err *err)
 {
     const struct og_trace own = og__lookahead_own(a);
-    int rc = 0;
     a->prediction = (struct og_prediction){0};
     if (og__packs(a->path->exec))
-        OG_TRY(og__lookahead_begin_packing(a, &own, err));
+        OG_DO(og__lookahead_begin_packing(a, &own, err));
     for (uint32_t b = 0; b < own.n_batches; b++)
-        OG_TRY(put_plan(a, b, own.ids + own.ptr[b], (uint32_t)(own.ptr[b + 1] - own.ptr[b]), err));
+        OG_DO(put_plan(a, b, own.ids + own.ptr[b], (uint32_t)(own.ptr[b + 1] - own.ptr[b]), err));
     if (a->path->exec->layout != OG_LAYOUT_SEGMENTED)
         og__lookahead_end_prediction(a);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- what enters the caches before the first batch, in phased memory ---- */
@@ -190,14 +181,11 @@ static int fill_piece(struct og_lookahead *a, uint64_t *at, struct og_fill_piece
                       struct og_lookahead_counts *done, struct og_err *err)
 {
     struct og_data_path *d = a->path;
-    int rc;
-    OG_TRY(og__filling_get(d->stores.codes, at, piece, &done->read.bytes, err));
+    OG_DO(og__filling_get(d->stores.codes, at, piece, &done->read.bytes, err));
     done->prefill += piece->head.n;
-    OG_TRY(d->rows.ops->fill(d->rows.self, piece->nodes, piece->slots, piece->head.n, &done->read,
-                             err));
-    OG_TRY(og__stopped(d->config, "stopped while filling caches", err));
-out:
-    return rc;
+    OG_DO(d->rows.ops->fill(d->rows.self, piece->nodes, piece->slots, piece->head.n, &done->read,
+                            err));
+    return og__stopped(d->config, "stopped while filling caches", err);
 }
 
 int og__lookahead_fill_spilled(struct og_lookahead *a, struct og_lookahead_counts *done,

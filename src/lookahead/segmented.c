@@ -15,9 +15,7 @@ int og__segmented_least(uint64_t *least, const struct og_packing *p, uint32_t pa
 {
     struct og_segments segments;
     struct og_segment_cost once;
-    int rc = og__segments_open(&segments, p, b, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__segments_open(&segments, p, b, err));
     og__segments_space(&segments, OG_MAX(p->n_batches, 1u), &once);
     *least = once.disk_bytes + aside(p, parts);
     og__segments_close(&segments);

@@ -191,13 +191,10 @@ static int score_destinations(struct og_model *m, int l, struct og_rows own, str
     struct og_weight *folded = &layer->folded;
     struct og_affine op = {
         .rows = w->block->n_dst, .cols = m->config.heads, .y = w->score_dst, .n_inputs = 1};
-    int rc;
     folded->value = w->fold[DESTINATIONS];
-    OG_TRY(m->ops->pack(m->backend, &folded, 1, err));
+    OG_DO(m->ops->pack(m->backend, &folded, 1, err));
     op.input[0] = og__weighted(own, w->block->n_dst, folded, OG__FORWARD);
-    OG_TRY(m->ops->affine(m->backend, &op, err));
-out:
-    return rc;
+    return m->ops->affine(m->backend, &op, err);
 }
 
 static int score_edges(struct og_model *m, int l, struct og_err *err)
@@ -301,15 +298,13 @@ static int destination_gradients(struct og_model *m, int l, struct og_rows own, 
                                         .input = {own},
                                         .grad = {w->dfold[DESTINATIONS]}};
     struct og_affine op = {.n_inputs = 1};
-    int rc;
-    OG_TRY(m->ops->weight_grad(m->backend, &grad, err));
-    OG_TRY(og__clear_grad(m, matrix, err)); /* folding adds to it */
+    OG_DO(m->ops->weight_grad(m->backend, &grad, err));
+    OG_DO(og__clear_grad(m, matrix, err)); /* folding adds to it */
     op.input[0] =
         og__weighted(og__dense(w->score_dst, n, m->config.heads), n, &layer->folded, OG__BACKWARD);
     if (m->ends->goes_back(m, l))
-        OG_TRY(m->ends->own_gradient(m, l, &op, err));
-out:
-    return rc;
+        OG_DO(m->ends->own_gradient(m, l, &op, err));
+    return 0;
 }
 
 /* Gradients of edges' scores: of att_edge folded, and a matrix to which folding adds. */
@@ -323,7 +318,6 @@ static int edge_gradients(struct og_model *m, int l, struct og_err *err)
 static int fold_gradients(struct og_model *m, int l, struct og_err *err)
 {
     const struct og_layer_work *w = &m->at.work[l];
-    int rc = 0;
     for (enum side side = SOURCES; side < SIDES; side++) {
         struct og_fold fold;
         if (!folds(m, l, side))
@@ -331,16 +325,14 @@ static int fold_gradients(struct og_model *m, int l, struct og_err *err)
         fold = folding(m, l, side);
         const struct og_fold_back op = {&fold, w->dfold[side], matrix_of(m, l, side)->grad,
                                         m->layer[l].param[att_of[side]]->grad};
-        OG_TRY(m->ops->fold_back(m->backend, &op, err));
+        OG_DO(m->ops->fold_back(m->backend, &op, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
                     const float *dy, struct og_err *err)
 {
-    int rc = 0;
     const bool goes_back = m->ends->goes_back(m, l);
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
@@ -354,21 +346,20 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
         back.dz = goes_back ? og__input_slot(m, l) : NULL;
         back.datt_src = w->dfold[0];
         back.datt_dst = w->dfold[1];
-        OG_TRY(head_gradients(m, l, dy, err));
+        OG_DO(head_gradients(m, l, dy, err));
     }
-    OG_TRY(og__transpose(m, l, err));
-    OG_TRY(m->ops->attend_back(m->backend, &back, err));
+    OG_DO(og__transpose(m, l, err));
+    OG_DO(m->ops->attend_back(m->backend, &back, err));
     if (m->config.apart)
-        OG_TRY(destination_gradients(m, l, own, err));
+        OG_DO(destination_gradients(m, l, own, err));
     if (folds(m, l, EDGES))
-        OG_TRY(edge_gradients(m, l, err));
-    OG_TRY(fold_gradients(m, l, err));
+        OG_DO(edge_gradients(m, l, err));
+    OG_DO(fold_gradients(m, l, err));
     if (first)
-        OG_TRY(og__source_gradients(m, l, in, dy, err));
+        OG_DO(og__source_gradients(m, l, in, dy, err));
     if (goes_back)
-        OG_TRY(first ? multiply_back(m, l, dy, err) : og__end_input_slot(m, l, dy, err));
-out:
-    return rc;
+        OG_DO(first ? multiply_back(m, l, dy, err) : og__end_input_slot(m, l, dy, err));
+    return 0;
 }
 
 const struct og_conv_steps og__steps_attend = {og__multiply_sources, combine, backward};

@@ -45,16 +45,13 @@ int og__combine_blended(struct og_model *m, int l, struct og_rows sources, struc
     struct og_weight bases;
     const struct og_blend_sort sort = {.block = w->block, .out = w->edges};
     const struct og_blend blend = blend_of(m, l, sources);
-    int rc;
-    OG_TRY(m->ops->blend_sort(m->backend, &sort, err));
-    OG_TRY(m->ops->blend(m->backend, &blend, err));
-    OG_TRY(pack_bases(m, l, OG__BACKWARD, &bases, err));
+    OG_DO(m->ops->blend_sort(m->backend, &sort, err));
+    OG_DO(m->ops->blend(m->backend, &blend, err));
+    OG_DO(pack_bases(m, l, OG__BACKWARD, &bases, err));
     op.input[0] = og__weighted(og__dense(w->a, n, width_of(m, l)), n, &bases, OG__BACKWARD);
     op.input[1] = og__weighted(own, n, &layer->weight[OG__SELF], OG__BACKWARD);
     og__end_layer(m, l, own, &op);
-    rc = m->ops->affine(m->backend, &op, err);
-out:
-    return rc;
+    return m->ops->affine(m->backend, &op, err);
 }
 
 /* ==== backward ==== */
@@ -74,13 +71,10 @@ static int bases_gradient(struct og_model *m, int l, const float *dy, struct og_
                                             .grad = {layer->param[OG__NEIGHBOUR]->grad}};
     struct og_affine of_sums = {.rows = n, .cols = width_of(m, l), .y = w->a, .n_inputs = 1};
     struct og_weight bases;
-    int rc;
-    OG_TRY(m->ops->weight_grad(m->backend, &of_bases, err));
-    OG_TRY(pack_bases(m, l, OG__FORWARD, &bases, err));
+    OG_DO(m->ops->weight_grad(m->backend, &of_bases, err));
+    OG_DO(pack_bases(m, l, OG__FORWARD, &bases, err));
     of_sums.input[0] = og__weighted(dout, n, &bases, OG__FORWARD);
-    rc = m->ops->affine(m->backend, &of_sums, err);
-out:
-    return rc;
+    return m->ops->affine(m->backend, &of_sums, err);
 }
 
 /* Gradient of the summed rows, in t. */
@@ -111,17 +105,14 @@ int og__blended_backward(struct og_model *m, int l, struct og_rows in, struct og
                                                 .n_edges = b->n_edges,
                                                 .dz = forward.z,
                                                 .dweight = layer->param[OG__COMP]->grad};
-    int rc;
-    OG_TRY(og__own_gradients(m, l, own, dy, err));
-    OG_TRY(bases_gradient(m, l, dy, err));
-    OG_TRY(m->ops->blend_weights(m->backend, &of_weights, err));
+    OG_DO(og__own_gradients(m, l, own, dy, err));
+    OG_DO(bases_gradient(m, l, dy, err));
+    OG_DO(m->ops->blend_weights(m->backend, &of_weights, err));
     if (!m->ends->goes_back(m, l))
         return 0;
-    OG_TRY(rows_gradient(m, l, &forward, err));
-    OG_TRY(og__clear(m, m->at.mixing.nothing, (b->n_src + (size_t)1) * sizeof(uint32_t), err));
+    OG_DO(rows_gradient(m, l, &forward, err));
+    OG_DO(og__clear(m, m->at.mixing.nothing, (b->n_src + (size_t)1) * sizeof(uint32_t), err));
     op.input[0] = og__weighted(og__dense(dy, b->n_dst, layer->n_out), b->n_dst,
                                &layer->weight[OG__SELF], OG__FORWARD);
-    rc = og__input_gradient(m, l, dy, &op, err);
-out:
-    return rc;
+    return og__input_gradient(m, l, dy, &op, err);
 }

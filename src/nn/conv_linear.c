@@ -53,15 +53,12 @@ static int sum_apart(struct og_model *m, int l, struct og_rows sources, struct o
                            .y = w->a,
                            .plus_through = &along,
                            .plus = sources};
-    int rc;
-    OG_TRY(clear_lists(m, l, err));
-    OG_TRY(m->ops->affine(m->backend, &op, err));
+    OG_DO(clear_lists(m, l, err));
+    OG_DO(m->ops->affine(m->backend, &op, err));
     op.plus_through = &share;
     op.plus = own;
     op.add = true;
-    OG_TRY(m->ops->affine(m->backend, &op, err));
-out:
-    return rc;
+    return m->ops->affine(m->backend, &op, err);
 }
 
 static int aggregation_back(struct og_model *m, int l, struct og_sparse *out, struct og_err *err)
@@ -94,7 +91,6 @@ int og__multiply_hidden(struct og_model *m, int l, struct og_rows own, struct og
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err)
 {
-    int rc = 0;
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     uint32_t n = w->block->n_dst;
@@ -107,7 +103,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
                            .relu = true,
                            .bias = layer->param[OG__BIAS]->value};
     if (scale.kind != OG__BETWEEN)
-        OG_TRY(m->ops->scale(m->backend, &scale, err));
+        OG_DO(m->ops->scale(m->backend, &scale, err));
     if (w->transform_first) {
         op.plus_through = &through;
         op.plus = sources;
@@ -118,7 +114,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
         op.n_inputs = 1;
     }
     if (w->nothing) {
-        OG_TRY(sum_apart(m, l, sources, own, err));
+        OG_DO(sum_apart(m, l, sources, own, err));
         op.input[0] = og__weighted(og__dense(w->a, n, layer->n_in), n,
                                    &layer->weight[OG__NEIGHBOUR], OG__FORWARD);
     }
@@ -128,11 +124,10 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
         op.relu = false;
         og__end_layer(m, l, own, &op);
     }
-    OG_TRY(m->ops->affine(m->backend, &op, err));
+    OG_DO(m->ops->affine(m->backend, &op, err));
     if (perceptron)
-        OG_TRY(og__multiply_hidden(m, l, own, err));
-out:
-    return rc;
+        OG_DO(og__multiply_hidden(m, l, own, err));
+    return 0;
 }
 
 /* ==== backward ==== */
@@ -251,12 +246,9 @@ int og__apart_gradient(struct og_model *m, int l, const float *dy, struct og_err
                                      .plus_through = &share,
                                      .plus = og__dense(w->a, n, layer->n_in)};
     op.input[0] = og__weighted(og__dense(w->t, n, layer->n_in), n, NULL, OG__FORWARD);
-    int rc;
-    OG_TRY(clear_lists(m, l, err));
-    OG_TRY(m->ops->affine(m->backend, &of_own, err));
-    OG_TRY(m->ends->own_gradient(m, l, &op, err));
-out:
-    return rc;
+    OG_DO(clear_lists(m, l, err));
+    OG_DO(m->ops->affine(m->backend, &of_own, err));
+    return m->ends->own_gradient(m, l, &op, err);
 }
 
 /* dy: of the stage; dlayer: of the layer, for the residual. */

@@ -206,24 +206,22 @@ static int multiply_lists(struct og_model *m, int l, struct og_err *err)
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &m->at.work[l];
     const size_t in = (size_t)layer->n_in, out = (size_t)layer->n_out;
-    int rc = 0;
     for (struct turn t = {0}; next_turn(w, &t);) {
-        OG_TRY(make_matrices(m, l, &t, err));
+        OG_DO(make_matrices(m, l, &t, err));
         for (uint32_t i = 0; i < t.n; i++) {
             struct og_weight weight;
             const uint32_t first = w->relation[t.relation[i]];
             const uint32_t n = w->relation[t.relation[i] + 1] - first;
             struct og_affine op = {
                 .rows = n, .cols = layer->n_out, .y = m->at.mixing.t + first * out, .n_inputs = 1};
-            OG_TRY(og__pack_matrix(m, matrix_at(m, l, &t, i), layer->n_in, layer->n_out,
-                                   OG__BACKWARD, &weight, err));
+            OG_DO(og__pack_matrix(m, matrix_at(m, l, &t, i), layer->n_in, layer->n_out,
+                                  OG__BACKWARD, &weight, err));
             op.input[0] = og__weighted(og__dense(w->a + first * in, n, layer->n_in), n, &weight,
                                        OG__BACKWARD);
-            OG_TRY(m->ops->affine(m->backend, &op, err));
+            OG_DO(m->ops->affine(m->backend, &op, err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
@@ -236,18 +234,15 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
                            .plus = og__dense(m->at.mixing.t, b->n_lists, layer->n_out),
                            .plus_through = &sum,
                            .n_inputs = 1};
-    int rc;
     (void)keep; /* the means stay in a */
     if (m->at.work[l].blends)
         return og__combine_blended(m, l, sources, own, err);
-    OG_TRY(average(m, l, sources, err));
-    OG_TRY(multiply_lists(m, l, err));
-    OG_TRY(list_by_destination(m, l, &sum, err));
+    OG_DO(average(m, l, sources, err));
+    OG_DO(multiply_lists(m, l, err));
+    OG_DO(list_by_destination(m, l, &sum, err));
     op.input[0] = og__weighted(own, b->n_dst, &layer->weight[OG__SELF], OG__BACKWARD);
     og__end_layer(m, l, own, &op);
-    rc = m->ops->affine(m->backend, &op, err);
-out:
-    return rc;
+    return m->ops->affine(m->backend, &op, err);
 }
 
 /* ==== backward ==== */
@@ -288,16 +283,13 @@ static int relation_gradient(struct og_model *m, int l, const struct turn *t, ui
                                              .input = {dt},
                                              .grad = {gradient_at(m, l, t, i)}};
     struct og_affine of_means = {.rows = n, .cols = layer->n_in, .y = a, .n_inputs = 1};
-    int rc;
-    OG_TRY(m->ops->weight_grad(m->backend, &of_matrix, err));
+    OG_DO(m->ops->weight_grad(m->backend, &of_matrix, err));
     if (!m->ends->goes_back(m, l))
         return 0;
-    OG_TRY(og__pack_matrix(m, matrix_at(m, l, t, i), layer->n_in, layer->n_out, OG__FORWARD,
-                           &weight, err));
+    OG_DO(og__pack_matrix(m, matrix_at(m, l, t, i), layer->n_in, layer->n_out, OG__FORWARD, &weight,
+                          err));
     of_means.input[0] = og__weighted(dt, n, &weight, OG__FORWARD);
-    rc = m->ops->affine(m->backend, &of_means, err);
-out:
-    return rc;
+    return m->ops->affine(m->backend, &of_means, err);
 }
 
 /* Gradients of the bases and coefficients of the group's matrices. */
@@ -317,18 +309,16 @@ static int matrix_gradients(struct og_model *m, int l, const float *dy, struct o
 {
     const struct og_layer *layer = &m->layer[l];
     const bool mixed = m->config.bases > 0;
-    int rc;
-    OG_TRY(og__clear_grad(m, layer->param[OG__NEIGHBOUR], err));
-    OG_TRY(mixed ? og__clear_grad(m, layer->param[OG__COMP], err) : 0);
+    OG_DO(og__clear_grad(m, layer->param[OG__NEIGHBOUR], err));
+    OG_DO(mixed ? og__clear_grad(m, layer->param[OG__COMP], err) : 0);
     for (struct turn t = {0}; next_turn(&m->at.work[l], &t);) {
         if (m->ends->goes_back(m, l))
-            OG_TRY(make_matrices(m, l, &t, err));
+            OG_DO(make_matrices(m, l, &t, err));
         for (uint32_t i = 0; i < t.n; i++)
-            OG_TRY(relation_gradient(m, l, &t, i, dy, err));
-        OG_TRY(mixed ? mixed_gradients(m, l, &t, err) : 0);
+            OG_DO(relation_gradient(m, l, &t, i, dy, err));
+        OG_DO(mixed ? mixed_gradients(m, l, &t, err) : 0);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows own,
@@ -342,19 +332,16 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
         og__aggregation_back(&lists, OG__MEAN, w->scale, m->at.back_indptr, m->at.back_col, NULL);
     struct og_affine op = {
         .n_inputs = 1, .plus_through = &back, .plus = og__dense(w->a, lists.n_dst, layer->n_in)};
-    int rc;
     if (w->blends)
         return og__blended_backward(m, l, in, own, dy, err);
-    OG_TRY(og__own_gradients(m, l, own, dy, err));
-    OG_TRY(matrix_gradients(m, l, dy, err));
+    OG_DO(og__own_gradients(m, l, own, dy, err));
+    OG_DO(matrix_gradients(m, l, dy, err));
     if (!m->ends->goes_back(m, l))
         return 0;
-    OG_TRY(m->ops->transpose(m->backend, &turned, err));
+    OG_DO(m->ops->transpose(m->backend, &turned, err));
     op.input[0] = og__weighted(og__dense(dy, w->block->n_dst, layer->n_out), w->block->n_dst,
                                &layer->weight[OG__SELF], OG__FORWARD);
-    rc = og__input_gradient(m, l, dy, &op, err);
-out:
-    return rc;
+    return og__input_gradient(m, l, dy, &op, err);
 }
 
 const struct og_conv_steps og__steps_mixed = {.combine = combine, .backward = backward};

@@ -15,7 +15,6 @@ static bool takes_max(const struct og_model *m)
 static int combine(struct og_model *m, int l, struct og_rows sources, struct og_rows own, bool keep,
                    struct og_err *err)
 {
-    int rc = 0;
     const struct og_layer *layer = &m->layer[l];
     struct og_layer_work *w = &m->at.work[l];
     const struct og_block *b = w->block;
@@ -23,11 +22,11 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     struct og_affine op = {.bias = layer->param[OG__BIAS]->value, .n_inputs = 2};
     if (takes_max(m)) {
         struct og_pool_max pool = {b, sources, w->a, keep ? w->from : NULL};
-        OG_TRY(m->ops->pool_max(m->backend, &pool, err));
+        OG_DO(m->ops->pool_max(m->backend, &pool, err));
         op.input[0].x = og__dense(w->a, b->n_dst, layer->n_mid);
     } else {
         const struct og_scale scale = {b, OG__WEIGHTED_MEAN, w->scale};
-        OG_TRY(m->ops->scale(m->backend, &scale, err));
+        OG_DO(m->ops->scale(m->backend, &scale, err));
         through = og__aggregation(b, OG__WEIGHTED_MEAN, w->scale);
         op.input[0].x = sources;
         op.input[0].through = &through;
@@ -37,9 +36,7 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     op.input[0].weight = &layer->weight[OG__NEIGHBOUR];
     op.input[1] = og__weighted(own, b->n_dst, &layer->weight[OG__SELF], OG__FORWARD);
     og__end_layer(m, l, own, &op);
-    OG_TRY(m->ops->affine(m->backend, &op, err));
-out:
-    return rc;
+    return m->ops->affine(m->backend, &op, err);
 }
 
 /* ==== backward ==== */
@@ -72,9 +69,7 @@ static int unpool(struct og_model *m, int l, struct og_err *err)
     int n_mid = m->layer[l].n_mid;
     struct og_layer_work *w = &m->at.work[l];
     const struct og_block *b = w->block;
-    int rc = og__transpose(m, l, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__transpose(m, l, err));
     if (takes_max(m)) {
         struct og_pool_max_back op = {.n_src = b->n_src,
                                       .dim = n_mid,

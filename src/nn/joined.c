@@ -103,20 +103,18 @@ static int rows_of_type(struct og_model *m, uint32_t t, uint32_t first, uint32_t
     const size_t at = first * (size_t)og__widest_row(&m->config) * sizeof(float);
     char *room = m->at.room.rows;
     float *dropped = m->at.dropped;
-    int rc;
     if (m->row[t]) {
         *out = og__dense(m->row[t]->value, n, m->config.in_dim);
         out->index = og__numbers_on_backend(&m->at.number) + first;
         return 0;
     }
-    OG_TRY(og__upload_rows(m, x, n, room ? room + at : NULL, out, err));
+    OG_DO(og__upload_rows(m, x, n, room ? room + at : NULL, out, err));
     if (!og__types(&m->config)->type[t].trained) /* whose rows are parameters */
-        OG_TRY(og__drop_input(m, out, n, step, OG__INPUT_KEY + OG__KEYS * t,
-                              dropped ? dropped + at / sizeof(float) : NULL, NULL, err));
+        OG_DO(og__drop_input(m, out, n, step, OG__INPUT_KEY + OG__KEYS * t,
+                             dropped ? dropped + at / sizeof(float) : NULL, NULL, err));
     if (m->projection[t].lin.param)
-        OG_TRY(project(m, t, first, n, out, err));
-out:
-    return rc;
+        OG_DO(project(m, t, first, n, out, err));
+    return 0;
 }
 
 int og__join_rows(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
@@ -124,20 +122,18 @@ int og__join_rows(struct og_model *m, const struct og_batch *batch, const struct
 {
     const struct og_graph_types *g = m->config.types;
     const struct by_type of = count_types(g, batch);
-    int rc;
-    OG_TRY(number_ids(m, batch, of, err));
+    OG_DO(number_ids(m, batch, of, err));
     for (uint32_t t = 0; t < g->n_types; t++) {
         struct og_put put = {.n = of.n[t],
                              .place = og__numbers_on_backend(&m->at.place) + of.first[t],
                              .to = m->at.joined};
         if (put.n == 0)
             continue;
-        OG_TRY(rows_of_type(m, t, of.first[t], put.n, &x[t], step, &put.x, err));
-        OG_TRY(m->ops->put(m->backend, &put, err));
+        OG_DO(rows_of_type(m, t, of.first[t], put.n, &x[t], step, &put.x, err));
+        OG_DO(m->ops->put(m->backend, &put, err));
     }
     m->at.input = og__dense(m->at.joined, batch->n_ids, m->config.in_dim);
-out:
-    return rc;
+    return 0;
 }
 
 /* ==== backward ==== */
@@ -149,15 +145,12 @@ static int projection_gradients(struct og_model *m, uint32_t t, uint32_t first, 
 {
     const struct og_projection *p = &m->projection[t];
     float *dense = m->at.joined + first * (size_t)m->config.in_dim;
-    int rc;
-    OG_TRY(og__clear_grad(m, p->lin.param, err));
-    OG_TRY(og__clear_grad(m, p->lin.bias, err));
+    OG_DO(og__clear_grad(m, p->lin.param, err));
+    OG_DO(og__clear_grad(m, p->lin.bias, err));
     if (dz.n == 0)
         return 0;
-    OG_TRY(og__copy_rows(m, dz, dz.n, NULL, dense, err));
-    OG_TRY(og__linear_gradients(m, &p->lin, p->input, dz.n, dense, err));
-out:
-    return rc;
+    OG_DO(og__copy_rows(m, dz, dz.n, NULL, dense, err));
+    return og__linear_gradients(m, &p->lin, p->input, dz.n, dense, err);
 }
 
 /* Gradients of stored rows, likewise in the place of the joined matrix. */
@@ -173,20 +166,18 @@ int og__joined_gradients(struct og_model *m, const struct og_batch *batch, struc
 {
     const struct og_graph_types *g = m->config.types;
     const struct by_type of = count_types(g, batch);
-    int rc = 0;
     if (!m->at.djoined)
         return 0;
     for (uint32_t t = 0; t < g->n_types; t++) {
         struct og_rows dx = og__dense(m->at.djoined, of.n[t], m->config.in_dim);
         dx.index = og__numbers_on_backend(&m->at.place) + of.first[t];
         if (g->type[t].stored)
-            OG_TRY(stored_gradients(m, t, of.first[t], dx, err));
+            OG_DO(stored_gradients(m, t, of.first[t], dx, err));
         if (m->row[t])
-            OG_TRY(og__row_gradients(m, m->row[t], dx, dx.n,
-                                     og__numbers_on_backend(&m->at.number) + of.first[t], err));
+            OG_DO(og__row_gradients(m, m->row[t], dx, dx.n,
+                                    og__numbers_on_backend(&m->at.number) + of.first[t], err));
         if (m->projection[t].lin.param)
-            OG_TRY(projection_gradients(m, t, of.first[t], dx, err));
+            OG_DO(projection_gradients(m, t, of.first[t], dx, err));
     }
-out:
-    return rc;
+    return 0;
 }

@@ -66,17 +66,14 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
     (void)keep;
     struct og_attend attend = attention(m, l, sources);
     struct og_affine end = {0};
-    int rc;
     og__end_layer(m, l, own, &end);
-    OG_TRY(og__start_from_input(m, &end, err));
-    OG_TRY(multiply_destinations(m, l, own, err));
+    OG_DO(og__start_from_input(m, &end, err));
+    OG_DO(multiply_destinations(m, l, own, err));
     if (og__sees_edges(&m->config))
-        OG_TRY(og__multiply_edges(m, l, &m->layer[l].weight[OG__EDGE], NULL, err));
+        OG_DO(og__multiply_edges(m, l, &m->layer[l].weight[OG__EDGE], NULL, err));
     attend.y = end.y;
     attend.add = end.add;
-    OG_TRY(m->ops->attend(m->backend, &attend, err));
-out:
-    return rc;
+    return m->ops->attend(m->backend, &attend, err);
 }
 
 /* ==== backward ==== */
@@ -102,19 +99,17 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
     const struct og_attend attend =
         attention(m, l, og__dense(w->t, w->block->n_src, m->layer[l].n_mid));
     struct og_attend_back back = og__attention_back(m, l, &attend, dy);
-    int rc;
     back.dz_dst = w->dz_dst;
-    OG_TRY(og__transpose(m, l, err));
-    OG_TRY(m->ops->attend_back(m->backend, &back, err));
-    OG_TRY(og__source_gradients(m, l, in, dy, err));
-    OG_TRY(destination_gradients(m, l, own, err));
+    OG_DO(og__transpose(m, l, err));
+    OG_DO(m->ops->attend_back(m->backend, &back, err));
+    OG_DO(og__source_gradients(m, l, in, dy, err));
+    OG_DO(destination_gradients(m, l, own, err));
     if (og__sees_edges(&m->config))
-        OG_TRY(og__edge_gradients(m, l, w->by_edge, m->layer[l].param[OG__EDGE]->grad, NULL, err));
+        OG_DO(og__edge_gradients(m, l, w->by_edge, m->layer[l].param[OG__EDGE]->grad, NULL, err));
     if (m->ends->goes_back(m, l))
-        OG_TRY(og__two_gradients(m, l, dy, OG__NEIGHBOUR,
-                                 og__dense(w->dz_dst, w->block->n_dst, m->layer[l].n_mid), err));
-out:
-    return rc;
+        OG_DO(og__two_gradients(m, l, dy, OG__NEIGHBOUR,
+                                og__dense(w->dz_dst, w->block->n_dst, m->layer[l].n_mid), err));
+    return 0;
 }
 
 /* ==== the convolution ==== */

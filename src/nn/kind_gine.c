@@ -53,13 +53,10 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
         .n_inputs = 1,
         .input = {og__weighted(og__dense(w->a, n, layer->n_in), n, &layer->weight[OG__NEIGHBOUR],
                                OG__FORWARD)}};
-    int rc;
-    OG_TRY(og__multiply_edges(m, l, &layer->weight[OG__EDGE], layer->param[OG__EDGE_BIAS], err));
-    OG_TRY(m->ops->edge_sum(m->backend, &sum, err));
-    OG_TRY(m->ops->affine(m->backend, &op, err));
-    OG_TRY(og__multiply_hidden(m, l, own, err));
-out:
-    return rc;
+    OG_DO(og__multiply_edges(m, l, &layer->weight[OG__EDGE], layer->param[OG__EDGE_BIAS], err));
+    OG_DO(m->ops->edge_sum(m->backend, &sum, err));
+    OG_DO(m->ops->affine(m->backend, &op, err));
+    return og__multiply_hidden(m, l, own, err);
 }
 
 /* ==== backward ==== */

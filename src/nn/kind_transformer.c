@@ -81,7 +81,6 @@ static int multiply(struct og_model *m, int l, struct og_rows in, float *out, st
     const struct og_layer *layer = &m->layer[l];
     const uint32_t n = m->at.work[l].block->n_src;
     const int all = layer->n_mid / 2;
-    int rc = 0;
     for (int i = 0; i < 2; i++) {
         const struct og_affine op = {
             .rows = n,
@@ -91,10 +90,9 @@ static int multiply(struct og_model *m, int l, struct og_rows in, float *out, st
             .bias = layer->param[roles[i][1]]->value,
             .n_inputs = 1,
             .input = {og__weighted(in, n, &layer->weight[roles[i][0]], OG__FORWARD)}};
-        OG_TRY(m->ops->affine(m->backend, &op, err));
+        OG_DO(m->ops->affine(m->backend, &op, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Writes the product of the own rows, and the residual, to the layer's output. */
@@ -126,14 +124,11 @@ static int combine(struct og_model *m, int l, struct og_rows sources, struct og_
         .n_inputs = 1,
         .input = {og__weighted(own, n, &layer->weight[OG__QUERY], OG__FORWARD)}};
     struct og_dots dots = dots_of(m, l, sources);
-    int rc;
-    OG_TRY(begin_output(m, l, own, &dots.y, err));
-    OG_TRY(m->ops->affine(m->backend, &queries, err));
+    OG_DO(begin_output(m, l, own, &dots.y, err));
+    OG_DO(m->ops->affine(m->backend, &queries, err));
     if (og__sees_edges(&m->config))
-        OG_TRY(og__multiply_edges(m, l, &layer->weight[OG__EDGE], NULL, err));
-    OG_TRY(m->ops->dots(m->backend, &dots, err));
-out:
-    return rc;
+        OG_DO(og__multiply_edges(m, l, &layer->weight[OG__EDGE], NULL, err));
+    return m->ops->dots(m->backend, &dots, err);
 }
 
 /* ==== backward ==== */
@@ -162,15 +157,13 @@ static int gradients(struct og_model *m, int l, struct og_rows in, struct og_row
     const struct og_layer_work *w = &m->at.work[l];
     const uint32_t n_src = w->block->n_src, n_dst = w->block->n_dst;
     const int both = layer->n_mid, all = both / 2;
-    int rc;
-    OG_TRY(linear_gradients(m, l, OG__NEIGHBOUR, OG__POOL_BIAS, w->t, both, in, n_src, err));
-    OG_TRY(linear_gradients(m, l, OG__VALUE, OG__VALUE_BIAS, w->t + all, both, in, n_src, err));
-    OG_TRY(linear_gradients(m, l, OG__QUERY, OG__QUERY_BIAS, w->dz_dst, all, own, n_dst, err));
-    OG_TRY(linear_gradients(m, l, OG__SELF, OG__BIAS, dy, layer->n_out, own, n_dst, err));
+    OG_DO(linear_gradients(m, l, OG__NEIGHBOUR, OG__POOL_BIAS, w->t, both, in, n_src, err));
+    OG_DO(linear_gradients(m, l, OG__VALUE, OG__VALUE_BIAS, w->t + all, both, in, n_src, err));
+    OG_DO(linear_gradients(m, l, OG__QUERY, OG__QUERY_BIAS, w->dz_dst, all, own, n_dst, err));
+    OG_DO(linear_gradients(m, l, OG__SELF, OG__BIAS, dy, layer->n_out, own, n_dst, err));
     if (og__sees_edges(&m->config))
-        OG_TRY(og__edge_gradients(m, l, w->by_edge, layer->param[OG__EDGE]->grad, NULL, err));
-out:
-    return rc;
+        OG_DO(og__edge_gradients(m, l, w->by_edge, layer->param[OG__EDGE]->grad, NULL, err));
+    return 0;
 }
 
 /* Gradients of the input rows. Own rows have queries and a product of their own. */
@@ -207,14 +200,12 @@ static int backward(struct og_model *m, int l, struct og_rows in, struct og_rows
                                       .dscore = w->dscore,
                                       .dz = w->t,
                                       .dquery = w->dz_dst};
-    int rc;
-    OG_TRY(og__transpose(m, l, err));
-    OG_TRY(m->ops->dots_back(m->backend, &back, err));
-    OG_TRY(gradients(m, l, in, own, dy, err));
+    OG_DO(og__transpose(m, l, err));
+    OG_DO(m->ops->dots_back(m->backend, &back, err));
+    OG_DO(gradients(m, l, in, own, dy, err));
     if (m->ends->goes_back(m, l))
-        OG_TRY(rows_back(m, l, dy, err));
-out:
-    return rc;
+        OG_DO(rows_back(m, l, dy, err));
+    return 0;
 }
 
 /* ==== the convolution ==== */

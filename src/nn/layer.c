@@ -215,15 +215,12 @@ static struct og_finish finish_of(const struct og_model *m, int l)
 /* Computes mean, variance and rstd of the batch. */
 static int take_moments(struct og_model *m, int l, struct og_err *err)
 {
-    int rc = 0;
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &m->at.work[l];
     const struct og_moments moments = {w->block->n_dst, layer->n_out, w->y, w->mean, w->var};
     const struct og_rstd rstd = {moments.cols, w->var, w->rstd};
-    OG_TRY(m->ops->moments(m->backend, &moments, err));
-    OG_TRY(m->ops->rstd(m->backend, &rstd, err));
-out:
-    return rc;
+    OG_DO(m->ops->moments(m->backend, &moments, err));
+    return m->ops->rstd(m->backend, &rstd, err);
 }
 
 /* The model with memory for another model's statistics; a type's end uses its model's. */
@@ -238,19 +235,16 @@ static int carry(struct og_model *m, float *on_backend, struct og_model *from, c
 {
     enum { PIECE = 1024 };
     float piece[PIECE];
-    int rc = 0;
     for (size_t first = 0, some; first < n; first += some) {
         some = OG_MIN(n - first, (size_t)PIECE);
-        OG_TRY(og__model_fetch(from, piece, here + first, some * sizeof(*piece), err));
-        OG_TRY(og__model_push(m, on_backend + first, piece, some * sizeof(*piece), err));
+        OG_DO(og__model_fetch(from, piece, here + first, some * sizeof(*piece), err));
+        OG_DO(og__model_push(m, on_backend + first, piece, some * sizeof(*piece), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__track_layer(struct og_model *m, int l, struct og_model *from, struct og_err *err)
 {
-    int rc = 0;
     const struct og_layer *layer = &m->layer[l];
     const struct og_layer_work *w = &from->at.work[l];
     const bool own = m == from;
@@ -265,12 +259,10 @@ int og__track_layer(struct og_model *m, int l, struct og_model *from, struct og_
     if (track.rows == 0) /* a type without nodes */
         return 0;
     if (!own) {
-        OG_TRY(carry(m, lender(m)->mean, from, w->mean, n, err));
-        OG_TRY(carry(m, lender(m)->var, from, w->var, n, err));
+        OG_DO(carry(m, lender(m)->mean, from, w->mean, n, err));
+        OG_DO(carry(m, lender(m)->var, from, w->var, n, err));
     }
-    OG_TRY(m->ops->track(m->backend, &track, err));
-out:
-    return rc;
+    return m->ops->track(m->backend, &track, err);
 }
 
 /* | mean [n] | variance [n] | rows of the batch, a u32 | */
@@ -278,12 +270,10 @@ int og__fetch_moments(struct og_model *m, int l, float *out, struct og_err *err)
 {
     const struct og_layer_work *w = &m->at.work[l];
     const size_t n = (size_t)m->layer[l].n_out;
-    int rc;
-    OG_TRY(og__model_fetch(m, out, w->mean, n * sizeof(*out), err));
-    OG_TRY(og__model_fetch(m, out + n, w->var, n * sizeof(*out), err));
+    OG_DO(og__model_fetch(m, out, w->mean, n * sizeof(*out), err));
+    OG_DO(og__model_fetch(m, out + n, w->var, n * sizeof(*out), err));
     memcpy(out + 2 * n, &w->block->n_dst, sizeof(*out));
-out:
-    return rc;
+    return 0;
 }
 
 int og__track_moments(struct og_model *m, int l, const float *in, struct og_err *err)
@@ -296,15 +286,12 @@ int og__track_moments(struct og_model *m, int l, const float *in, struct og_err 
                              .running_mean = layer->param[OG__NORM_MEAN]->value,
                              .running_var = layer->param[OG__NORM_VAR]->value,
                              .count = layer->param[OG__NORM_COUNT]->value};
-    int rc;
     memcpy(&track.rows, in + 2 * n, sizeof(track.rows));
     if (track.rows == 0)
         return 0;
-    OG_TRY(og__model_push(m, lender(m)->mean, in, n * sizeof(*in), err));
-    OG_TRY(og__model_push(m, lender(m)->var, in + n, n * sizeof(*in), err));
-    OG_TRY(m->ops->track(m->backend, &track, err));
-out:
-    return rc;
+    OG_DO(og__model_push(m, lender(m)->mean, in, n * sizeof(*in), err));
+    OG_DO(og__model_push(m, lender(m)->var, in + n, n * sizeof(*in), err));
+    return m->ops->track(m->backend, &track, err);
 }
 
 int og__two_gradients(struct og_model *m, int l, const float *dy, enum og__role role,

@@ -14,13 +14,10 @@
 static int perceive(struct og_model *m, uint32_t n, float *scores, struct og_err *err)
 {
     const struct og_linear *lin = m->decoder.lin;
-    int rc;
-    OG_TRY(og__linear(m, &lin[0], og__dense(m->at.pair_in, n, og__pair_width(&m->config)), n, true,
-                      m->at.pair_mid, err));
-    rc = og__linear(m, &lin[1], og__dense(m->at.pair_mid, n, m->config.hidden), n, false, scores,
-                    err);
-out:
-    return rc;
+    OG_DO(og__linear(m, &lin[0], og__dense(m->at.pair_in, n, og__pair_width(&m->config)), n, true,
+                     m->at.pair_mid, err));
+    return og__linear(m, &lin[1], og__dense(m->at.pair_mid, n, m->config.hidden), n, false, scores,
+                      err);
 }
 
 static void weigh_by_relation(const struct og_model *m, const struct og_pairs *pairs,
@@ -104,19 +101,16 @@ static int perceive_back(struct og_model *m, uint32_t n, struct og_err *err)
     const struct og_linear *lin = m->decoder.lin;
     struct og_workspace *at = &m->at;
     int dim = og__pair_width(&m->config), mid = m->config.hidden;
-    int rc = 0;
-    OG_TRY(og__linear_gradients(m, &lin[1], og__dense(at->pair_mid, n, mid), n, at->dscores, err));
+    OG_DO(og__linear_gradients(m, &lin[1], og__dense(at->pair_mid, n, mid), n, at->dscores, err));
     struct og_affine to_mid = {
         .rows = n, .cols = mid, .y = at->pair_mid, .n_inputs = 1, .gated = true, .gate_scale = 1};
     to_mid.input[0] = og__weighted(og__dense(at->dscores, n, og__score_width(&m->config)), n,
                                    &lin[1].weight, OG__BACKWARD);
-    OG_TRY(m->ops->affine(m->backend, &to_mid, err));
-    OG_TRY(og__linear_gradients(m, &lin[0], og__dense(at->pair_in, n, dim), n, at->pair_mid, err));
+    OG_DO(m->ops->affine(m->backend, &to_mid, err));
+    OG_DO(og__linear_gradients(m, &lin[0], og__dense(at->pair_in, n, dim), n, at->pair_mid, err));
     struct og_affine to_in = {.rows = n, .cols = dim, .y = at->pair_in, .n_inputs = 1};
     to_in.input[0] = og__weighted(og__dense(at->pair_mid, n, mid), n, &lin[0].weight, OG__BACKWARD);
-    OG_TRY(m->ops->affine(m->backend, &to_in, err));
-out:
-    return rc;
+    return m->ops->affine(m->backend, &to_in, err);
 }
 
 static int relation_gradients(struct og_model *m, const struct og_pair_op *forward,
@@ -136,14 +130,11 @@ static int relation_gradients(struct og_model *m, const struct og_pair_op *forwa
                                      .first = forward->kind ? at->kind_first : NULL,
                                      .pair = at->kind_list,
                                      .dby = p->grad};
-    int rc;
     if (!forward->kind)
         return m->ops->pair_kinds(m->backend, &op, err);
-    OG_TRY(m->ops->number(m->backend, at->kind_number, forward->n + 1, err));
-    OG_TRY(m->ops->transpose(m->backend, &by_kind, err));
-    rc = m->ops->pair_kinds(m->backend, &op, err);
-out:
-    return rc;
+    OG_DO(m->ops->number(m->backend, at->kind_number, forward->n + 1, err));
+    OG_DO(m->ops->transpose(m->backend, &by_kind, err));
+    return m->ops->pair_kinds(m->backend, &op, err);
 }
 
 int og__links_gradients(struct og_model *m, const struct og_pairs *pairs, struct og_metrics *out,

@@ -344,9 +344,7 @@ static bool lists_count(const struct og_model_config *c)
 static int take_lists(struct og_model *m, struct og_budget *b, struct og_err *err)
 {
     const struct og_memory host = og__host_memory(lists_count(&m->config) ? b : NULL);
-    int rc = og__arena_init(&m->lists, host, list_bytes(&m->config), MODEL, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__arena_init(&m->lists, host, list_bytes(&m->config), MODEL, err));
     suballoc_lists(&m->config, &m->lists, m);
     return 0;
 }
@@ -377,7 +375,6 @@ static int draw(struct og_model *m, const struct og_param *p, const struct og_sp
     float piece[PIECE];
     uint32_t number = (uint32_t)(p - m->param);
     size_t cols = (size_t)(p->shape[1] * p->shape[2]);
-    int rc = 0;
     for (size_t i = 0; i < (size_t)p->shape[0]; i++) {
         struct og_rng r;
         og__rng_at(&r, seed, OG__STREAM_INIT, 0, number, (uint32_t)layer, (uint32_t)i);
@@ -385,11 +382,10 @@ static int draw(struct og_model *m, const struct og_param *p, const struct og_sp
             n = OG_MIN(cols - first, (size_t)PIECE);
             for (size_t j = 0; j < n; j++)
                 piece[j] = draw_one(s, &r);
-            OG_TRY(og__model_push(m, p->value + i * cols + first, piece, n * sizeof(*piece), err));
+            OG_DO(og__model_push(m, p->value + i * cols + first, piece, n * sizeof(*piece), err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static struct og_param *add_param(struct og_model *m, const struct og_spec *s)
@@ -452,7 +448,6 @@ static void bind_heads(struct og_model *m, struct og_model *of, int l)
 static int add_layer(struct og_model *m, struct og_model *of, int l, bool end, uint64_t seed,
                      struct og_err *err)
 {
-    int rc = 0;
     struct og_layer *layer = &of->layer[l];
     struct og_specs specs = layer_specs(&of->config, l, end);
     layer->n_in = og__layer_in(&of->config, l);
@@ -463,7 +458,7 @@ static int add_layer(struct og_model *m, struct og_model *of, int l, bool end, u
         struct og_param *p = add_param(m, s);
         name_param(of, end, s, l, p);
         layer->param[s->role] = p;
-        OG_TRY(draw(m, p, s, l, seed, err));
+        OG_DO(draw(m, p, s, l, seed, err));
         if (s->weight)
             bind_weight(m, &layer->weight[s->role], p->value, (int)p->shape[0], (int)p->shape[1],
                         s->multiplies_back,
@@ -471,17 +466,14 @@ static int add_layer(struct og_model *m, struct og_model *of, int l, bool end, u
     }
     if (!end)
         bind_heads(m, of, l);
-out:
-    return rc;
+    return 0;
 }
 
 static int add_layers(struct og_model *m, uint64_t seed, struct og_err *err)
 {
-    int rc = 0;
     for (struct walk w = walk_layers(&m->config); next_part(&w);)
-        OG_TRY(add_layer(m, og__submodel(m, w.part - 1), w.layer, w.end, seed, err));
-out:
-    return rc;
+        OG_DO(add_layer(m, og__submodel(m, w.part - 1), w.layer, w.end, seed, err));
+    return 0;
 }
 
 /* Adds "<module>.weight" and "<module>.bias". */
@@ -489,19 +481,17 @@ static int add_linear(struct og_model *m, const struct og_specs *specs, const ch
                       int layer, uint64_t seed, bool by_column, struct og_linear *to,
                       struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < specs->n; i++) {
         const struct og_spec *s = &specs->spec[i];
         struct og_param *p = add_param(m, s);
         snprintf(p->name, sizeof(p->name), "%s.%s", module, s->name);
-        OG_TRY(draw(m, p, s, layer, seed, err));
+        OG_DO(draw(m, p, s, layer, seed, err));
         *(s->weight ? &to->param : &to->bias) = p;
         if (s->weight)
             bind_weight(m, &to->weight, p->value, (int)p->shape[0], (int)p->shape[1],
                         s->multiplies_back, by_column);
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Adds learnable rows, if there are any. */
@@ -518,18 +508,14 @@ static int add_rows(struct og_model *m, const struct og_specs *specs, const char
 static int add_decoder(struct og_model *m, uint64_t seed, struct og_err *err)
 {
     const struct og_specs vectors = relation_specs(&m->config);
-    int rc = 0;
     for (int l = 0; l < 2; l++) {
         const struct og_specs specs = decoder_specs(&m->config, l);
         char module[32];
         snprintf(module, sizeof(module), "decoder.lins.%d", l);
-        OG_TRY(
-            add_linear(m, &specs, module, OG_MAX_HOPS + l, seed, false, &m->decoder.lin[l], err));
+        OG_DO(add_linear(m, &specs, module, OG_MAX_HOPS + l, seed, false, &m->decoder.lin[l], err));
     }
-    rc = add_rows(m, &vectors, "decoder.rel_emb.weight", OG_MAX_HOPS, seed, &m->decoder.relations,
-                  err);
-out:
-    return rc;
+    return add_rows(m, &vectors, "decoder.rel_emb.weight", OG_MAX_HOPS, seed, &m->decoder.relations,
+                    err);
 }
 
 /* Adds learnable rows of all types, then linear layers of features. */
@@ -538,21 +524,19 @@ static int add_inputs(struct og_model *m, uint64_t seed, struct og_err *err)
     const struct og_graph_types *g = og__types(&m->config);
     const int layer = OG__ROWS_LAYER;
     char name[OG_PARAM_NAME], key[OG__TYPE_NAME_MAX + 1];
-    int rc = 0;
     for (uint32_t t = 0; t < g->n_types; t++) {
         const struct og_specs specs = embedding_specs(&m->config, t);
         snprintf(name, sizeof(name), "embeddings.%s.weight", g->type[t].name);
-        OG_TRY(add_rows(m, &specs, name, layer, seed, &m->row[t], err));
+        OG_DO(add_rows(m, &specs, name, layer, seed, &m->row[t], err));
     }
     for (uint32_t t = 0; m->projection && t < og__types_of(&m->config); t++) {
         const struct og_specs specs = projection_specs(&m->config, t);
         og__type_key(g, t, key, sizeof(key));
         snprintf(name, sizeof(name), "lins.%s", key);
-        OG_TRY(add_linear(m, &specs, name, layer, seed, g->type[t].entries > 0,
-                          &m->projection[t].lin, err));
+        OG_DO(add_linear(m, &specs, name, layer, seed, g->type[t].entries > 0,
+                         &m->projection[t].lin, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int add_class_weights(struct og_model *m, struct og_err *err)

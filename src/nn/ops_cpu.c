@@ -18,20 +18,18 @@ enum {
 
 static int cpu_pack(struct og_nn_backend *be, struct og_weight **w, size_t n, struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < n; i++) {
         const struct og_weight *p = w[i];
         if (p->by_column)
             og__pack_by_column(be, p);
         else if (p->packed[OG__FORWARD])
-            OG_TRY(og__product_pack(be->products, p->value, p->n_in, p->n_out, 1, p->n_in, be->bf16,
-                                    p->packed[OG__FORWARD], err));
+            OG_DO(og__product_pack(be->products, p->value, p->n_in, p->n_out, 1, p->n_in, be->bf16,
+                                   p->packed[OG__FORWARD], err));
         if (p->packed[OG__BACKWARD])
-            OG_TRY(og__product_pack(be->products, p->value, p->n_out, p->n_in, p->n_in, 1, be->bf16,
-                                    p->packed[OG__BACKWARD], err));
+            OG_DO(og__product_pack(be->products, p->value, p->n_out, p->n_in, p->n_in, 1, be->bf16,
+                                   p->packed[OG__BACKWARD], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ==== affine ==== */
@@ -160,9 +158,7 @@ static int og__cpu_affine_op(struct og_nn_backend *be, const struct og_affine *o
                     !by_column(&op->input[k]);
     for (int k = 0; k < op->n_inputs; k++) {
         const bool product = op->input[k].weight && !by_column(&op->input[k]);
-        int rc = product ? affine_product(&run, k, err) : 0;
-        if (rc < 0)
-            return rc;
+        OG_DO(product ? affine_product(&run, k, err) : 0);
     }
     int before = og__products_enter();
     og__pool_run(be->pool, og__n_blocks(op->rows), affine_block, &run);

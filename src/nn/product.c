@@ -326,11 +326,9 @@ int og__product_get(struct og_products *ps, const struct og_product_shape *shape
     if (!longer)
         return og__fail_errno(err, -ENOMEM, NULL, "matrix products");
     ps->product = longer;
-    int rc;
-    OG_TRY(make_product(ps, shape, out, err));
+    OG_DO(make_product(ps, shape, out, err));
     ps->product[ps->n_products++] = *out;
-out:
-    return rc;
+    return 0;
 }
 
 /* oneDNN's blocked kernels read rows; its others sum in an order that depends on the layout. */
@@ -419,11 +417,9 @@ static int find_pack(struct og_products *ps, const struct pack *want, struct pac
     ps->pack = longer;
     *out = &longer[ps->n_packs];
     **out = *want;
-    int rc;
-    OG_TRY(make_pack(ps, *out, err));
+    OG_DO(make_pack(ps, *out, err));
     ps->n_packs++;
-out:
-    return rc;
+    return 0;
 }
 
 int og__product_pack(struct og_products *ps, const float *b, int k, int n, int64_t row,

@@ -68,21 +68,19 @@ static int begin_batch(struct og_model *m, const struct og_batch *batch, const s
                        const struct og_pairs *pairs, struct og_err *err)
 {
     struct og_relational *d = m->relational;
-    int rc = 0;
     og__count_types(d->types, batch, NULL, &d->at);
-    OG_TRY(check_rows(m, batch, x, err));
-    OG_TRY(og__workspace_suballoc(m, batch, pairs, err));
+    OG_DO(check_rows(m, batch, x, err));
+    OG_DO(og__workspace_suballoc(m, batch, pairs, err));
     d->batch = batch;
     og__count_types(d->types, batch, d->local, &d->at);
     if (d->node)
         name_nodes(d);
     if (og__mixes_seeds(&m->config))
-        OG_TRY(place_seeds(m, err));
+        OG_DO(place_seeds(m, err));
     else
         m->at.work[m->config.layers - 1].h =
             d->end[d->types->target].at.work[m->config.layers - 1].h;
-out:
-    return rc;
+    return 0;
 }
 
 /* Numbers of a type's learnable rows. */
@@ -105,21 +103,19 @@ static int take_inputs(struct og_model *m, const struct og_rows *x, const struct
                        struct og_err *err)
 {
     struct og_relational *d = m->relational;
-    int rc = 0;
     for (uint32_t t = 0; t < d->types->n_types; t++) {
         const struct og_graph_type *of = &d->types->type[t];
         struct og_side *s = &d->side[t];
         const uint32_t n = og__type_nodes(&d->at, d->batch->n_hops, t);
         if (d->whole->row[t]) {
-            OG_TRY(number_rows(d, t, err));
+            OG_DO(number_rows(d, t, err));
         } else if (of->dim > 0) {
-            OG_TRY(og__upload_rows(m, &x[t], n, s->room, &s->input, err));
-            OG_TRY(og__drop_input(m, &s->input, n, step, OG__INPUT_KEY + OG__KEYS * t, s->dropped,
-                                  &s->dropped_form, err));
+            OG_DO(og__upload_rows(m, &x[t], n, s->room, &s->input, err));
+            OG_DO(og__drop_input(m, &s->input, n, step, OG__INPUT_KEY + OG__KEYS * t, s->dropped,
+                                 &s->dropped_form, err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static struct og_rows input_of(const struct og_relational *d, int l, uint32_t type)
@@ -408,12 +404,10 @@ const struct og_ends og__ends_of_relations = {.end = end_convolution,
 /* Clears gradients of a relation without edges, or of the end of a type without nodes. */
 static int clear_gradients(struct og_model *part, int l, struct og_err *err)
 {
-    int rc = 0;
     for (int role = 0; role < OG__ROLES; role++)
         if (part->layer[l].param[role])
-            OG_TRY(og__clear_grad(part->whole, part->layer[l].param[role], err));
-out:
-    return rc;
+            OG_DO(og__clear_grad(part->whole, part->layer[l].param[role], err));
+    return 0;
 }
 
 /* The gradient of the relations' sum of a type, from that of its rows after layer l. */
@@ -467,35 +461,31 @@ static void show_gradient(struct og_model *m, uint32_t type)
 static int end_gradients(struct og_model *m, int l, struct og_err *err)
 {
     struct og_relational *d = m->relational;
-    int rc = 0;
     for (uint32_t t = 0; t < d->types->n_types; t++) {
-        OG_TRY(rest_gradient(d, l, t, err));
+        OG_DO(rest_gradient(d, l, t, err));
         if (l == 0 && m->row[t])
-            OG_TRY(row_gradients(m, t, err));
+            OG_DO(row_gradients(m, t, err));
         if (l == 0)
             show_gradient(m, t);
         if (l > 0 && og__made_at(d, l - 1, t)->begun)
-            OG_TRY(through_end(m, l - 1, t, err));
+            OG_DO(through_end(m, l - 1, t, err));
         d->side[t].begun = false;
         d->side[t].skipped = false;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Gradients of the residuals, and of the ends of types without rows. */
 static int skip_gradients(struct og_model *m, int l, struct og_err *err)
 {
     const struct og_relational *d = m->relational;
-    int rc = 0;
     for (uint32_t t = 0; t < d->types->n_types; t++) {
         if (!og__made_at(d, l, t)->begun)
-            OG_TRY(clear_gradients(&d->end[t], l, err));
+            OG_DO(clear_gradients(&d->end[t], l, err));
         else
-            OG_TRY(og__skip_gradient(&d->end[t], l, input_of(d, l, t), gradient_of(d, l, t), err));
+            OG_DO(og__skip_gradient(&d->end[t], l, input_of(d, l, t), gradient_of(d, l, t), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__relational_backward(struct og_model *m, struct og_err *err)

@@ -290,7 +290,6 @@ static int check_no_holes(const struct parse *p)
 
 static int read_header(struct parse *p, json_t *root)
 {
-    int rc = 0;
     const char *key;
     json_t *v;
     struct og_tensors *out = p->out;
@@ -299,20 +298,18 @@ static int read_header(struct parse *p, json_t *root)
     out->tensor = calloc(json_object_size(root) + 1, sizeof(*out->tensor));
     p->range = calloc(json_object_size(root) + 1, sizeof(*p->range));
     if (!out->tensor || !p->range)
-        OG_TRY(og__fail_errno(p->err, -ENOMEM, NULL, "%s", p->name));
+        return og__fail_errno(p->err, -ENOMEM, NULL, "%s", p->name);
     json_object_foreach(root, key, v)
     {
         if (strcmp(key, "__metadata__") == 0) {
-            OG_TRY(read_metadata(p, v));
+            OG_DO(read_metadata(p, v));
             continue;
         }
-        OG_TRY(read_entry(p, key, v, &out->tensor[out->n], &p->range[out->n]));
+        OG_DO(read_entry(p, key, v, &out->tensor[out->n], &p->range[out->n]));
         out->tensor[out->n].at = p->data + p->range[out->n].begin;
         out->n++;
     }
-    OG_TRY(check_no_holes(p));
-out:
-    return rc;
+    return check_no_holes(p);
 }
 
 /* The checksum is in __metadata__, which other safetensors programs ignore. */
@@ -363,16 +360,14 @@ int og__tensors_parse(const void *bytes, size_t len, const char *name, struct og
 {
     uint64_t header = 0;
     *out = (struct og_tensors){0};
-    int rc;
-    OG_TRY(header_bytes(bytes, len, name, &header, err));
+    OG_DO(header_bytes(bytes, len, name, &header, err));
     const char *text = (const char *)bytes + sizeof(header);
-    OG_TRY(og__self_checksum_check(bytes, len, og__self_checksum_find(text, header), name,
-                                   seal_hint, err));
-    OG_TRY(parse_header(text, header, len, name, out, err));
+    OG_DO(og__self_checksum_check(bytes, len, og__self_checksum_find(text, header), name, seal_hint,
+                                  err));
+    OG_DO(parse_header(text, header, len, name, out, err));
     for (size_t i = 0; i < out->n; i++)
         out->tensor[i].data = (const char *)bytes + out->tensor[i].at;
-out:
-    return rc;
+    return 0;
 }
 
 /* ==== files ==== */
@@ -383,18 +378,16 @@ static int read_head(const struct og_tensors_file *f, uint64_t size, char **head
 {
     enum { MOST = 100 * 1000 * 1000 }; /* limit of the format */
     char first[sizeof(*header)] = {0};
-    int rc;
-    OG_TRY(og__read_all(f->fd, first, OG_MIN(size, sizeof(first)), 0, f->path, err));
-    OG_TRY(header_bytes(first, size, f->path, header, err));
+    OG_DO(og__read_all(f->fd, first, OG_MIN(size, sizeof(first)), 0, f->path, err));
+    OG_DO(header_bytes(first, size, f->path, header, err));
     if (*header > MOST)
-        OG_TRY(og__fail(err, -EFBIG, "is it a checkpoint of a model that trained here?",
-                        "%s: header of %llu bytes", f->path, (unsigned long long)*header));
+        return og__fail(err, -EFBIG, "is it a checkpoint of a model that trained here?",
+                        "%s: header of %llu bytes", f->path, (unsigned long long)*header);
     const size_t bytes = sizeof(*header) + (size_t)*header;
     *head = malloc(bytes + 1);
     return *head ? og__read_all(f->fd, *head, bytes, 0, f->path, err)
                  : og__fail_errno(err, -ENOMEM, NULL, "%s", f->path);
-out:
-    return rc;
+    return 0;
 }
 
 int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err *err)

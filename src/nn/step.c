@@ -30,7 +30,6 @@ static int check_rows(const struct og_model *m, const struct og_batch *batch,
 
 static int pack_layers(struct og_model *m, struct og_err *err)
 {
-    int rc = 0;
     struct og_weight *w[OG__ROLES + OG__MAX_HEADS];
     for (int l = 0; l < m->config.layers; l++) {
         struct og_layer *layer = &m->layer[l];
@@ -40,10 +39,9 @@ static int pack_layers(struct og_model *m, struct og_err *err)
                 w[n++] = &layer->weight[role];
         for (int h = 0; layer->head && h < m->config.heads; h++)
             w[n++] = &layer->head[h];
-        OG_TRY(m->ops->pack(m->backend, w, n, err));
+        OG_DO(m->ops->pack(m->backend, w, n, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int pack_linear(struct og_model *m, struct og_linear *lin, struct og_err *err)
@@ -54,15 +52,13 @@ static int pack_linear(struct og_model *m, struct og_linear *lin, struct og_err 
 
 int og__pack_weights(struct og_model *m, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t i = 0; i < og__n_submodels(&m->config); i++)
-        OG_TRY(pack_layers(og__submodel(m, i), err));
+        OG_DO(pack_layers(og__submodel(m, i), err));
     for (uint32_t t = 0; m->projection && t < og__types_of(&m->config); t++)
-        OG_TRY(pack_linear(m, &m->projection[t].lin, err));
+        OG_DO(pack_linear(m, &m->projection[t].lin, err));
     for (int l = 0; l < 2; l++)
-        OG_TRY(pack_linear(m, &m->decoder.lin[l], err));
-out:
-    return rc;
+        OG_DO(pack_linear(m, &m->decoder.lin[l], err));
+    return 0;
 }
 
 int og__convolve(struct og_model *m, int l, struct og_rows in, struct og_rows own, bool keep,
@@ -74,9 +70,7 @@ int og__convolve(struct og_model *m, int l, struct og_rows in, struct og_rows ow
     struct og_rows sources = in;
     if (w->transform_first) {
         float *made = conv->attends || conv->pools ? w->t : w->a;
-        int rc = steps->multiply(m, l, in, made, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(steps->multiply(m, l, in, made, err));
         sources = og__dense(made, w->block->n_src, m->layer[l].n_mid);
     }
     return steps->combine(m, l, sources, own, keep, err);
@@ -190,9 +184,7 @@ int og__model_loss(struct og_model *m, const float *logits, const void *labels, 
                    float *grad, struct og_metrics *out, struct og_err *err)
 {
     const size_t all = og__targets_of(&m->config, n);
-    int rc = og__upload(m, labels, all * sizeof(float), m->at.room.targets, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__upload(m, labels, all * sizeof(float), m->at.room.targets, err));
     const void *targets = og__on_backend(labels, m->at.room.targets);
     struct og_loss op = {.rows = n,
                          .cols = m->config.n_classes,
@@ -237,12 +229,9 @@ static int backward_layer(struct og_model *m, int l, struct og_err *err)
 {
     const float *dy = og__is_last(&m->config, l) ? m->at.dlogits : m->at.work[l].h;
     struct og_rows in = input_of(m, l);
-    int rc;
-    OG_TRY(og__finishes(&m->config, l) ? og__finish_layer_back(m, l, err) : 0);
-    OG_TRY(og__skip_gradient(m, l, in, dy, err));
-    OG_TRY(og__conv_of(&m->config)->steps->backward(m, l, in, in, dy, err));
-out:
-    return rc;
+    OG_DO(og__finishes(&m->config, l) ? og__finish_layer_back(m, l, err) : 0);
+    OG_DO(og__skip_gradient(m, l, in, dy, err));
+    return og__conv_of(&m->config)->steps->backward(m, l, in, in, dy, err);
 }
 
 static int backward(struct og_model *m, const struct og_batch *batch, struct og_err *err)
@@ -262,21 +251,18 @@ int og__model_part(struct og_model *m, const struct og_batch *batch, const struc
                    const struct og_edge_rows *edges, const void *labels, const struct og_step *step,
                    struct og_metrics *out, struct og_err *err)
 {
-    int rc = 0;
     if (!m->training) { /* reserved for forward passes, or not at all */
         m->training = true;
         og__arena_release(&m->workspace);
     }
     const struct og_pairs *pairs = og__of_pairs(&m->config) ? labels : NULL;
-    OG_TRY(forward(m, batch, x, edges, pairs, step, err));
+    OG_DO(forward(m, batch, x, edges, pairs, step, err));
     if (pairs)
-        OG_TRY(og__links_gradients(m, &m->at.pairs, out, err));
+        OG_DO(og__links_gradients(m, &m->at.pairs, out, err));
     else
-        OG_TRY(og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, m->at.dlogits, out,
-                              err));
-    OG_TRY(backward(m, batch, err));
-out:
-    return rc;
+        OG_DO(og__model_loss(m, og__model_logits(m), labels, batch->n_seeds, m->at.dlogits, out,
+                             err));
+    return backward(m, batch, err);
 }
 
 int og__model_row_gradient(struct og_model *m, uint32_t type, float *out, uint32_t *n,
@@ -307,12 +293,10 @@ static bool next_norm(struct norms *n)
 
 int og__model_track(struct og_model *m, struct og_model *from, struct og_err *err)
 {
-    int rc = 0;
     struct norms theirs = {.model = from};
     for (struct norms n = {.model = m}; next_norm(&n) && next_norm(&theirs);)
-        OG_TRY(og__track_layer(n.of, n.layer, theirs.of, err));
-out:
-    return rc;
+        OG_DO(og__track_layer(n.of, n.layer, theirs.of, err));
+    return 0;
 }
 
 size_t og__model_moments(const struct og_model_config *c)
@@ -325,24 +309,20 @@ size_t og__model_moments(const struct og_model_config *c)
 
 int og__model_fetch_moments(struct og_model *m, float *out, struct og_err *err)
 {
-    int rc = 0;
     for (struct norms n = {.model = m}; next_norm(&n);) {
-        OG_TRY(og__fetch_moments(n.of, n.layer, out, err));
+        OG_DO(og__fetch_moments(n.of, n.layer, out, err));
         out += 2 * (size_t)n.of->layer[n.layer].n_out + 1;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__model_track_moments(struct og_model *m, const float *in, struct og_err *err)
 {
-    int rc = 0;
     for (struct norms n = {.model = m}; next_norm(&n);) {
-        OG_TRY(og__track_moments(n.of, n.layer, in, err));
+        OG_DO(og__track_moments(n.of, n.layer, in, err));
         in += 2 * (size_t)n.of->layer[n.layer].n_out + 1;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__model_gradients(struct og_model *m, const struct og_batch *batch, const struct og_rows *x,
@@ -360,7 +340,6 @@ int og__model_update(struct og_model *m, const struct og_pace *pace, double scal
 {
     const struct og_optimizer *optimizer = og__optimizer(m->optimizer);
     struct og_update op = optimizer->numbers(pace, step);
-    int rc = 0;
     op.scale = scale;
     for (size_t i = 0; i < m->n_params; i++) {
         struct og_param *p = &m->param[i];
@@ -371,8 +350,7 @@ int og__model_update(struct og_model *m, const struct og_pace *pace, double scal
         op.m = p->m;
         op.v = p->v;
         op.grad = p->grad;
-        OG_TRY(optimizer->run(m->ops, m->backend, &op, err));
+        OG_DO(optimizer->run(m->ops, m->backend, &op, err));
     }
-out:
-    return rc;
+    return 0;
 }

@@ -63,7 +63,6 @@ int og__upload_numbers(struct og_model *m, const struct og_numbers *numbers, uin
 int og__upload_block(struct og_model *m, const struct og_block *b, const struct og_block_room *room,
                      struct og_block *on_backend, struct og_err *err)
 {
-    int rc = 0;
     const bool weighs = og__model_weighs(og__model_config(m));
     size_t edges = b->n_edges, beyond = b->degree ? b->n_src - b->n_dst : 0;
     const size_t lists = og__lists_of(b), relations = b->n_relations + (size_t)1;
@@ -74,15 +73,13 @@ int og__upload_block(struct og_model *m, const struct og_block *b, const struct 
     on_backend->relation = og__on_backend(b->relation, room->relation);
     on_backend->weight = weighs ? og__on_backend(b->weight, room->weight) : NULL;
     on_backend->degree = og__on_backend(b->degree, room->degree);
-    OG_TRY(og__upload(m, b->indptr, (lists + 1) * sizeof(*b->indptr), room->indptr, err));
-    OG_TRY(og__upload(m, b->src, edges * sizeof(*b->src), room->src, err));
-    OG_TRY(og__upload(m, b->dst, lists * sizeof(*b->dst), room->dst, err));
-    OG_TRY(og__upload(m, b->relation, relations * sizeof(*b->relation), room->relation, err));
+    OG_DO(og__upload(m, b->indptr, (lists + 1) * sizeof(*b->indptr), room->indptr, err));
+    OG_DO(og__upload(m, b->src, edges * sizeof(*b->src), room->src, err));
+    OG_DO(og__upload(m, b->dst, lists * sizeof(*b->dst), room->dst, err));
+    OG_DO(og__upload(m, b->relation, relations * sizeof(*b->relation), room->relation, err));
     if (weighs)
-        OG_TRY(og__upload(m, b->weight, edges * sizeof(*b->weight), room->weight, err));
-    OG_TRY(og__upload(m, b->degree, beyond * sizeof(*b->degree), room->degree, err));
-out:
-    return rc;
+        OG_DO(og__upload(m, b->weight, edges * sizeof(*b->weight), room->weight, err));
+    return og__upload(m, b->degree, beyond * sizeof(*b->degree), room->degree, err);
 }
 
 int og__upload_pairs(struct og_model *m, const struct og_pairs *p, const struct og_rooms *room,
@@ -92,12 +89,9 @@ int og__upload_pairs(struct og_model *m, const struct og_pairs *p, const struct 
     on_backend->a = og__on_backend(p->a, room->a);
     on_backend->b = og__on_backend(p->b, room->b);
     on_backend->relation = og__on_backend(p->relation, room->relation);
-    int rc;
-    OG_TRY(og__upload(m, p->a, p->n * sizeof(*p->a), room->a, err));
-    OG_TRY(og__upload(m, p->b, p->n * sizeof(*p->b), room->b, err));
-    OG_TRY(og__upload(m, p->relation, p->n * sizeof(*p->relation), room->relation, err));
-out:
-    return rc;
+    OG_DO(og__upload(m, p->a, p->n * sizeof(*p->a), room->a, err));
+    OG_DO(og__upload(m, p->b, p->n * sizeof(*p->b), room->b, err));
+    return og__upload(m, p->relation, p->n * sizeof(*p->relation), room->relation, err);
 }
 
 int og__upload_rows(struct og_model *m, const struct og_rows *x, uint32_t n, void *room,

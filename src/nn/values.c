@@ -16,27 +16,23 @@ size_t og__model_values(struct og_model *m)
 int og__model_fetch_values(struct og_model *m, float *values, struct og_err *err)
 {
     size_t n;
-    int rc = 0;
     const struct og_param *params = og__model_params(m, &n);
     for (size_t i = 0, count; i < n; i++, values += count) {
         count = og__param_count(&params[i]);
-        OG_TRY(og__model_fetch(m, values, params[i].value, count * sizeof(*values), err));
+        OG_DO(og__model_fetch(m, values, params[i].value, count * sizeof(*values), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__model_push_values(struct og_model *m, const float *values, struct og_err *err)
 {
     size_t n;
-    int rc = 0;
     const struct og_param *params = og__model_params(m, &n);
     for (size_t i = 0, count; i < n; i++, values += count) {
         count = og__param_count(&params[i]);
-        OG_TRY(og__model_push(m, params[i].value, values, count * sizeof(*values), err));
+        OG_DO(og__model_push(m, params[i].value, values, count * sizeof(*values), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- divergence ---- */
@@ -54,28 +50,24 @@ static int look_at(struct og_model *m, const struct og_param *p, bool *finite, s
 {
     enum { PIECE = 4096 };
     float piece[PIECE];
-    int rc = 0;
     *finite = true;
     for (size_t first = 0, n; *finite && first < og__param_count(p); first += n) {
         n = OG_MIN(og__param_count(p) - first, (size_t)PIECE);
-        OG_TRY(og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err));
+        OG_DO(og__model_fetch(m, piece, p->value + first, n * sizeof(*piece), err));
         *finite = all_finite(piece, n);
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__model_undefined(struct og_model *m, const char **name, struct og_err *err)
 {
     size_t n;
-    int rc = 0;
     bool finite = true;
     const struct og_param *params = og__model_params(m, &n);
     *name = NULL;
     for (size_t i = 0; i < n && finite; i++) {
-        OG_TRY(look_at(m, &params[i], &finite, err));
+        OG_DO(look_at(m, &params[i], &finite, err));
         *name = finite ? NULL : params[i].name;
     }
-out:
-    return rc;
+    return 0;
 }

@@ -104,9 +104,7 @@ int og__whole_reserve(struct og_model *m, int l, const struct og_whole_caps *cap
     size_t bytes = arena_bytes(m->ops, &m->config, l, caps, m->threads);
     og__arena_release(&m->workspace);
     m->caps = (struct og_batch_caps){0}; /* it is not for batches */
-    int rc = og__arena_init(&m->workspace, m->own, bytes, ACTIVATIONS, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__arena_init(&m->workspace, m->own, bytes, ACTIVATIONS, err));
     suballoc(m->ops, &m->config, l, caps, m->threads, &m->workspace, &m->at);
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, NULL);
     return og__pack_weights(m, err);

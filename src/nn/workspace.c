@@ -476,11 +476,10 @@ int og__workspace_suballoc(struct og_model *m, const struct og_batch *batch,
                                 .rows_come = m->caps.rows_come,
                                 .types =
                                     m->relational ? og__relational_counts(m->relational) : NULL};
-    int rc = 0;
     og__caps_include(&now, batch);
     const struct sizes need = sizes_of(m->ops, &m->config, &now, m->training, m->threads);
     if (!m->workspace.base || need.on_backend > m->workspace.cap || need.host > m->numbers.cap)
-        OG_TRY(grow(m, batch, &now, err));
+        OG_DO(grow(m, batch, &now, err));
     og__arena_rewind(&m->workspace, 0);
     og__arena_rewind(&m->numbers, 0);
     const struct og_suballocation k = {.ops = m->ops,
@@ -494,10 +493,8 @@ int og__workspace_suballoc(struct og_model *m, const struct og_batch *batch,
     suballoc(&k, &m->at);
     m->ops->set_scratch(m->backend, m->at.scratch, m->at.scratch_bytes, m->at.partial);
     if (pairs)
-        OG_TRY(og__upload_pairs(m, pairs, &m->at.room, &m->at.pairs, err));
-    rc = m->relational ? 0 : upload_batch(m, batch, err);
-out:
-    return rc;
+        OG_DO(og__upload_pairs(m, pairs, &m->at.room, &m->at.pairs, err));
+    return m->relational ? 0 : upload_batch(m, batch, err);
 }
 
 const float *og__model_logits(const struct og_model *m)

@@ -124,13 +124,11 @@ static int take_part(const struct fanouts *f, const char **p, struct og_err *err
 
 static int take_parts(const struct fanouts *f, const char *p, struct og_err *err)
 {
-    int rc = 0;
     while (p && *p) {
-        OG_TRY(take_part(f, &p, err));
+        OG_DO(take_part(f, &p, err));
         p += *p == ';';
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__fanouts_of_relations(const struct og_options *opt, const struct og_graph *g, int **out,

@@ -71,9 +71,7 @@ static int apply_values(struct og_options *opt, const struct preset_value *list,
         const struct preset_value *p = &list[i];
         if (p->preset != opt->preset || og_options_given(opt, p->name))
             continue;
-        int rc = og_options_set(opt, p->name, p->value, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og_options_set(opt, p->name, p->value, err));
     }
     return 0;
 }
@@ -282,17 +280,16 @@ static void resolve_devices(struct og_options *opt)
 
 int og__options_resolve(struct og_options *opt, const struct og_log *log, struct og_err *err)
 {
-    int rc;
-    OG_TRY(apply_preset(opt, err));
+    OG_DO(apply_preset(opt, err));
     resolve_sampler(opt);
     resolve_order(opt);
-    OG_TRY(resolve_layers(opt, err));
+    OG_DO(resolve_layers(opt, err));
     if (opt->lr_min > opt->lr && og__rate_takes(opt->lr_schedule, "lr-min"))
-        OG_TRY(og__fail(err, -EINVAL, "give a smaller --lr-min, or a larger --lr",
-                        "--lr-min %g: more than --lr %g", opt->lr_min, opt->lr));
-    OG_TRY(check_alone(opt, err));
-    OG_TRY(resolve_memory(opt, log, err));
-    OG_TRY(resolve_disk(opt, err));
+        return og__fail(err, -EINVAL, "give a smaller --lr-min, or a larger --lr",
+                        "--lr-min %g: more than --lr %g", opt->lr_min, opt->lr);
+    OG_DO(check_alone(opt, err));
+    OG_DO(resolve_memory(opt, log, err));
+    OG_DO(resolve_disk(opt, err));
     og__fanout_resolve(opt);
     resolve_devices(opt);
     resolve_trainers(opt, log);
@@ -301,8 +298,7 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
     return 0;
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- workers ---- */

@@ -306,12 +306,10 @@ static int count_sizes(struct pass *p, struct og_err *err)
     sim.size = size;
     sim.n_sizes = p->n;
     sim.pool = p->given->pool;
-    int rc;
-    OG_TRY(og__simulate(&sim, &first_of(p)->policy, counted, err));
+    OG_DO(og__simulate(&sim, &first_of(p)->policy, counted, err));
     for (uint32_t i = 0; i < p->n; i++)
         take_counts(p, i, &counted[i], counted[i].fill);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- layouts of one superbatch ---- */
@@ -436,17 +434,15 @@ static int batch_missed(void *arg, uint32_t batch, const uint32_t *rows, uint32_
     struct pass *p = arg;
     const struct og_cost_inputs *given = p->given;
     const bool last = (batch + 1) % p->superbatch == 0 || batch + 1 == given->trace.n_batches;
-    int rc;
     if (!p->packs)
         return 0;
     if (!p->packing.ptr)
-        OG_TRY(og__packing_open(&p->packing, given->n_nodes, og__cached_row_bytes(given),
-                                p->superbatch, given->budget, err));
-    OG_TRY(og__packing_add(&p->packing, rows, NULL, n, err));
+        OG_DO(og__packing_open(&p->packing, given->n_nodes, og__cached_row_bytes(given),
+                               p->superbatch, given->budget, err));
+    OG_DO(og__packing_add(&p->packing, rows, NULL, n, err));
     if (last)
-        OG_TRY(add_layouts(p, err));
-out:
-    return rc;
+        OG_DO(add_layouts(p, err));
+    return 0;
 }
 
 /* ---- a pass over two caches ---- */

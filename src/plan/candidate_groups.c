@@ -177,12 +177,10 @@ int og__candidates_count(const struct og_cost_inputs *given, const struct og_can
 {
     if (n > OG__MOST_SIZES)
         return og__fail(err, -EINVAL, NULL, "%u candidates: at most %d at once", n, OG__MOST_SIZES);
-    int rc;
-    OG_TRY(given->n_groups > 0 ? count_groups(given, c, n, out, err)
-                               : count_one(given, c, n, out, err));
+    OG_DO(given->n_groups > 0 ? count_groups(given, c, n, out, err)
+                              : count_one(given, c, n, out, err));
     for (uint32_t i = 0; i < n; i++)
         if (out[i].counted)
             check_memory(given, &c[i], &out[i]);
-out:
-    return rc;
+    return 0;
 }

@@ -341,9 +341,7 @@ void og__candidates_sort(struct og_estimate *out, uint32_t n)
 int og__candidates_rank(const struct og_cost_inputs *given, const struct og_candidate *c,
                         uint32_t n, struct og_estimate *out, struct og_err *err)
 {
-    int rc = og__candidates_count(given, c, n, out, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__candidates_count(given, c, n, out, err));
     for (uint32_t i = 0; i < n; i++)
         og__candidate_seconds(given, &c[i], &out[i]);
     og__candidates_sort(out, n);

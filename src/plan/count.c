@@ -77,16 +77,14 @@ static int count_all(struct og_segments *segments, uint32_t size, const struct o
 {
     const uint32_t n = segments->packing->n_batches;
     uint32_t before = 0; /* rows of the segments before */
-    int rc = 0;
     for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first)) {
         const uint32_t last = first + OG_MIN(size, n - first);
-        OG_TRY(og__segments_lay_out(segments, first, last, OG__BY_SIGNATURE, err));
+        OG_DO(og__segments_lay_out(segments, first, last, OG__BY_SIGNATURE, err));
         for (uint32_t b = first; b < last; b++)
             count_laid_out(segments, b, before, rule, o, &io[b]);
         before += segments->n_shared;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__count_segments(struct og_segments *segments, uint32_t size, const struct og_read_rule *rule,

@@ -98,13 +98,11 @@ static int grow_rows(struct og_demand *d, uint64_t rows, struct og_err *err)
 
 int og__demand_reserve(struct og_demand *d, uint32_t rounds, uint64_t rows, struct og_err *err)
 {
-    int rc = 0;
     if (rounds > d->of_rounds.room)
-        OG_TRY(grow_rounds(d, rounds, err));
+        OG_DO(grow_rounds(d, rounds, err));
     if (rows > d->of_rows.room)
-        OG_TRY(grow_rows(d, rows, err));
-out:
-    return rc;
+        OG_DO(grow_rows(d, rows, err));
+    return 0;
 }
 
 /* The end of the nodes below `end` in nodes[n], from index `from` on. */

@@ -142,14 +142,13 @@ int og__foreseen_fill(struct og_foreseen *f, struct og_writes *w, uint32_t row, 
                       og_push_row *push, void *arg, uint32_t *from, struct og_err *err)
 {
     const uint32_t before = w->held[slot];
-    int rc = 0;
     if (before == row)
         return OG__COMES_NOT;
     if (before != OG_NO_SLOT) {
         f->due[before] = f->next[slot];
         if (is_dirty(w, slot)) {
             og__bits_add(f->there, before);
-            OG_TRY(push(arg, before, slot, og__rest_chunk(f, before), err));
+            OG_DO(push(arg, before, slot, og__rest_chunk(f, before), err));
         }
     }
     if (f->due[row] > OG__NO_USE) { /* it is in another slot */
@@ -162,9 +161,7 @@ int og__foreseen_fill(struct og_foreseen *f, struct og_writes *w, uint32_t row, 
     }
     set_dirty(w, slot, false);
     put_in(f, w, row, slot, (uint16_t)f->due[row]);
-    rc = og__bits_has(f->there, row) ? OG__COMES_READ : OG__COMES_FRESH;
-out:
-    return rc;
+    return og__bits_has(f->there, row) ? OG__COMES_READ : OG__COMES_FRESH;
 }
 
 enum og_goes og__foreseen_distribute(struct og_foreseen *f, const struct og_writes *w, uint32_t row,
@@ -229,15 +226,13 @@ static int leave(const struct end *e, uint32_t row, uint32_t at, uint16_t next, 
 {
     struct og_foreseen *f = e->f;
     const bool rests = og__foreseen_reads(f) || !alone;
-    int rc = 0;
     if (alone)
         og__bits_add(f->there, row);
     if (alone && rests)
-        OG_TRY(e->push(e->arg, row, at, og__rest_chunk(f, row), err));
+        OG_DO(e->push(e->arg, row, at, og__rest_chunk(f, row), err));
     if (rests ? next != OG__NO_USE && og__bits_has(f->there, row) : alone)
-        OG_TRY(e->push(e->arg, row, at, chunk_after(e, row, next), err));
-out:
-    return rc;
+        OG_DO(e->push(e->arg, row, at, chunk_after(e, row, next), err));
+    return 0;
 }
 
 static uint32_t slot_of(const struct og_writes_batch *b, uint32_t change)
@@ -273,22 +268,20 @@ static int leave_all(const struct end *e, const struct og_writes *w,
                      struct og_err *err)
 {
     const struct og_foreseen *f = e->f;
-    int rc = 0;
     for (uint32_t c = 0; c < b->n_changes; c++) {
         const uint32_t slot = slot_of(b, c);
         og__bits_add(enters, b->place[row_of(b, c)] - f->n_slots);
         if (w->held[slot] != OG_NO_SLOT)
-            OG_TRY(leave(e, w->held[slot], slot, f->next[slot], is_dirty(w, slot), err));
+            OG_DO(leave(e, w->held[slot], slot, f->next[slot], is_dirty(w, slot), err));
     }
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t miss = b->place[i] - f->n_slots;
         if (b->place[i] < f->n_slots || og__bits_has(enters, miss))
             continue;
         const uint32_t row = b->misses[miss];
-        OG_TRY(leave(e, row, b->place[i], next[i], is_alone(e, b, row), err));
+        OG_DO(leave(e, row, b->place[i], next[i], is_alone(e, b, row), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__foreseen_end(struct og_foreseen *f, struct og_writes *w, const struct og_writes_batch *b,

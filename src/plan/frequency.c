@@ -159,9 +159,7 @@ static int adopt_frequency(struct og_policy *p, uint32_t *nodes, uint32_t n, uin
                            struct og_err *err)
 {
     struct og_placement after;
-    int rc = og__placement_build(&after, NULL, p->setup.n_nodes, 0, p->budget, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__placement_build(&after, NULL, p->setup.n_nodes, 0, p->budget, err));
     for (uint32_t i = 0; i < n; i++)
         og__bits_add(after.bits, nodes[i]);
     og__placement_count(&after);

@@ -156,19 +156,17 @@ OG_CLONES static uint32_t choose_prefill(struct og_future_cache *s, const struct
 int og__future_prepare(struct og_future_cache *s, const struct og_trace *trace,
                        const uint64_t *elsewhere, uint32_t *n_prefill, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__next_uses_find(&s->uses, trace, err));
+    OG_DO(og__next_uses_find(&s->uses, trace, err));
     s->lists.n_batches = trace->n_batches;
     s->row = s->batch = 0;
-    OG_TRY(reserve(s, &s->slot_of, &s->n_distinct, s->uses.nodes.n_slots, err));
+    OG_DO(reserve(s, &s->slot_of, &s->n_distinct, s->uses.nodes.n_slots, err));
     if (!s->lists.link)
         s->lists.link = og__alloc(s->budget, s->n_slots * sizeof(*s->lists.link), part, err);
-    OG_TRY(s->lists.link ? reserve_keys(s, err) : -ENOMEM);
+    OG_DO(s->lists.link ? reserve_keys(s, err) : -ENOMEM);
     og__future_clear_arrivals(s);
     s->prefill_left = *n_prefill = choose_prefill(s, trace, elsewhere, hang_all(s, elsewhere));
     s->prefill_node = s->prefill_rank = 0;
-out:
-    return rc;
+    return 0;
 }
 
 uint32_t og__future_prefill(struct og_future_cache *s, uint32_t *nodes, uint32_t *slots,

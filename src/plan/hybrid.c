@@ -110,9 +110,7 @@ static int prepare_hybrid(struct og_policy *p, const struct og_trace *trace, uin
 {
     struct hybrid *s = p->state;
     const struct og_placement *nodes = &s->uses.nodes;
-    int rc = og__next_uses_find(&s->uses, trace, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__next_uses_find(&s->uses, trace, err));
     *n_prefill = 0; /* it starts empty */
     const uint32_t shift = move_on(p);
     memset(s->changed, 0, p->setup.n_slots * sizeof(*s->changed));

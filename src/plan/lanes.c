@@ -73,11 +73,9 @@ int og__lanes_open(struct og_lanes *l, const struct og_simulation *sim, int n, s
     l->lane = calloc((size_t)n, sizeof(*l->lane));
     if (!l->lane)
         return og__fail_errno(err, -ENOMEM, NULL, "simulation");
-    int rc = 0;
     for (int i = 0; i < n; i++)
-        OG_TRY(open_lane(l, &l->lane[i], err));
-out:
-    return rc;
+        OG_DO(open_lane(l, &l->lane[i], err));
+    return 0;
 }
 
 /* The first lane's failure. */

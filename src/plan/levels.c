@@ -29,9 +29,7 @@ static int sort_batch(const struct counting *c, struct og_lane *lane, size_t bat
     plan->n_misses = 0;
     for (uint32_t i = 0; i < plan->n; i++)
         plan->place[i] = OG_NO_SLOT;
-    int rc = og__plan_misses(&lane->planner, t->ids + start, 0, plan, &lane->err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__plan_misses(&lane->planner, t->ids + start, 0, plan, &lane->err));
     for (uint32_t i = 0; i < plan->n; i++) {
         if (c->of_node)
             lane->level[i] = c->of_node[plan->misses[i]];

@@ -160,9 +160,7 @@ int og__lower_belady_step(struct og_lower_belady *s, const struct og_lower_belad
                           struct og_plan *out, struct og_err *err)
 {
     struct og_future_cache *c = &s->cache;
-    const int rc = og__future_reserve_arrivals(c, (uint64_t)in->n + in->n_leavers, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__future_reserve_arrivals(c, (uint64_t)in->n + in->n_leavers, err));
     c->lists.list[c->batch++] = NONE; /* every slot of this list was hit and has moved */
     out->n = in->n;
     out->n_misses = out->n_changes = 0;

@@ -106,9 +106,7 @@ int og__next_uses_find(struct og_next_uses *u, const struct og_trace *trace, str
     og__placement_clear(&u->nodes);
     og__placement_mark(&u->nodes, trace);
     og__placement_count(&u->nodes);
-    int rc = reserve(u, trace->ptr[trace->n_batches], u->nodes.n_slots, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(reserve(u, trace->ptr[trace->n_batches], u->nodes.n_slots, err));
     for (uint32_t r = 0; r < u->nodes.n_slots; r++)
         u->node[r] = (struct og_node_use){.first = OG__NEVER};
     for (uint32_t b = trace->n_batches; b-- > 0;) {

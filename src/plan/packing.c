@@ -75,9 +75,7 @@ static int make_room(struct og_packing *p, uint32_t n, struct og_err *err)
     uint64_t used = p->ptr[p->n_batches];
     if (used + n > p->capacity) {
         assert(!p->borrowed);
-        int rc = og__packing_reserve(p, OG_MAX(used + n, p->capacity + p->capacity / 2), err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__packing_reserve(p, OG_MAX(used + n, p->capacity + p->capacity / 2), err));
     }
     if (n > p->longest) {
         og__release(p->budget, p->spare, p->longest * sizeof(*p->spare), part);
@@ -115,9 +113,7 @@ int og__packing_add(struct og_packing *p, const uint32_t *ids, const uint32_t *c
 {
     if (p->n_batches == p->most_batches)
         return og__fail(err, -EINVAL, NULL, "packing: more than %u batches", p->most_batches);
-    int rc = n > 0 ? make_room(p, n, err) : 0;
-    if (rc < 0)
-        return rc;
+    OG_DO(n > 0 ? make_room(p, n, err) : 0);
     uint32_t missed = 0;
     for (uint32_t i = 0; i < n; i++) {
         p->spare[missed] = ids[i] - p->first;

@@ -79,17 +79,15 @@ static int open_tiers(struct og_pair *t, struct og_err *err)
 {
     const uint32_t n_device = t->setup.device.n_slots;
     const size_t bytes = n_device * sizeof(*t->held);
-    int rc;
     t->held = og__alloc(t->budget, bytes, part, err);
-    OG_TRY(t->held ? 0 : -ENOMEM);
+    OG_DO(t->held ? 0 : -ENOMEM);
     memset(t->held, 0xff, bytes);
-    OG_TRY(og__policy_open(&t->device, &t->setup.device, t->budget, err));
-    OG_TRY(open_host(t, err));
+    OG_DO(og__policy_open(&t->device, &t->setup.device, t->budget, err));
+    OG_DO(open_host(t, err));
     if (og__has_victim_buffer(&t->setup))
-        OG_TRY(og__victim_open(&t->victim, &t->setup.victim, t->setup.device.n_nodes, n_device,
-                               t->budget, err));
-out:
-    return rc;
+        OG_DO(og__victim_open(&t->victim, &t->setup.victim, t->setup.device.n_nodes, n_device,
+                              t->budget, err));
+    return 0;
 }
 
 /* Checks that all places of a batch, misses too, have numbers. */
@@ -257,17 +255,15 @@ static int fill_device(struct og_pair *t, uint32_t batch, struct og_err *err)
 {
     enum { LOT = 256 };
     struct fills *f = &t->fills;
-    int rc;
     t->fill_ptr[batch] = f->n;
     for (uint32_t n = 1; n > 0; f->n += n) {
-        OG_TRY(reserve_fills(t, LOT, err));
+        OG_DO(reserve_fills(t, LOT, err));
         n = og__policy_prefill(t->device, f->node + f->n, f->slot + f->n, LOT);
         for (uint64_t i = f->n; i < f->n + n && og__has_victim_buffer(&t->setup); i++)
             og__victim_prefill(&t->victim, f->slot[i], f->node[i]);
     }
     t->fill_ptr[batch + 1] = f->n;
-out:
-    return rc;
+    return 0;
 }
 
 static int plan_device(struct og_pair *t, uint32_t batch, const uint32_t *ids, uint32_t n,
@@ -275,9 +271,7 @@ static int plan_device(struct og_pair *t, uint32_t batch, const uint32_t *ids, u
 {
     const uint64_t start = t->ptr[batch];
     uint64_t missed = t->miss_ptr[batch];
-    const int rc = og__policy_code(t->device, ids, n, &t->lower, t->code + start, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__policy_code(t->device, ids, n, &t->lower, t->code + start, err));
     if (og__has_victim_buffer(&t->setup)) {
         struct og_victim_batch v = {.from = t->from + start, .to = t->to + start};
         og__victim_step(&t->victim, ids, &t->lower, &v);
@@ -318,16 +312,15 @@ int og__pair_prepare(struct og_pair *t, const struct og_trace *trace, uint32_t n
                      struct og_err *err)
 {
     uint32_t ignored;
-    int rc;
     struct og_trace seen = *trace;
     seen.n_batches = OG_MIN(trace->n_batches, n + og__policy_tail(&t->setup.device));
-    OG_TRY(reserve_rows(t, trace->ptr[n], err));
-    OG_TRY(reserve_batches(t, n, err));
-    OG_TRY(reserve_longest(t, longest_of(trace, n), err));
+    OG_DO(reserve_rows(t, trace->ptr[n], err));
+    OG_DO(reserve_batches(t, n, err));
+    OG_DO(reserve_longest(t, longest_of(trace, n), err));
     if (!t->begun || og__policy_looks_ahead(t->setup.device.kind))
-        OG_TRY(og__policy_prepare(t->device, &seen, &ignored, err));
+        OG_DO(og__policy_prepare(t->device, &seen, &ignored, err));
     if (og__has_victim_buffer(&t->setup))
-        OG_TRY(og__victim_prepare(&t->victim, trace, err));
+        OG_DO(og__victim_prepare(&t->victim, trace, err));
     t->batch = 0;
     t->n_batches = n;
     t->fills.n = t->fills.taken = 0;
@@ -335,13 +328,12 @@ int og__pair_prepare(struct og_pair *t, const struct og_trace *trace, uint32_t n
     for (uint32_t b = 0; b < n; b++) {
         const uint64_t rows = trace->ptr[b + 1] - trace->ptr[b];
         t->ptr[b + 1] = t->ptr[b] + rows;
-        OG_TRY(fill_device(t, b, err));
-        OG_TRY(plan_device(t, b, trace->ids + trace->ptr[b], (uint32_t)rows, err));
+        OG_DO(fill_device(t, b, err));
+        OG_DO(plan_device(t, b, trace->ids + trace->ptr[b], (uint32_t)rows, err));
     }
-    OG_TRY(prepare_host(t, err));
+    OG_DO(prepare_host(t, err));
     t->begun = true;
-out:
-    return rc;
+    return 0;
 }
 
 uint32_t og__pair_prefill(struct og_pair *t, uint32_t *nodes, uint32_t *places, uint32_t most)
@@ -457,15 +449,13 @@ static int plan_lower(struct og_pair *t, struct og_planner *planner, uint32_t le
                                        .leavers = t->leaver,
                                        .n_leavers = find_leavers(t, &out->plan),
                                        .to = t->leaver_to};
-    int rc;
-    OG_TRY(og__plan_reserve(&t->lower, left, left, err));
-    OG_TRY(og__lower_belady_step(&t->lower_cache, &in, &t->lower, err));
-    OG_TRY(og__plan_misses(planner, ids, t->setup.host.n_slots, &t->lower, err));
+    OG_DO(og__plan_reserve(&t->lower, left, left, err));
+    OG_DO(og__lower_belady_step(&t->lower_cache, &in, &t->lower, err));
+    OG_DO(og__plan_misses(planner, ids, t->setup.host.n_slots, &t->lower, err));
     for (uint32_t l = 0; l < in.n_leavers; l++)
         if (in.to[l] != NONE)
             move(out, t->leaver_slot[l], t->at.host + in.to[l]);
-out:
-    return rc;
+    return 0;
 }
 
 /* The host's plan of what was left to it, as part of the whole. */
@@ -490,19 +480,17 @@ static void add_host_plan(struct og_pair *t, struct og_tiers_plan *out)
 int og__pair_plan(struct og_pair *t, struct og_planner *planner, const uint32_t *ids, uint32_t n,
                   struct og_tiers_plan *out, struct og_err *err)
 {
-    int rc;
     out->plan.n = n;
     const uint32_t left = take_device_plan(t, out);
     const uint32_t n_entered = out->plan.n_changes;
-    OG_TRY(t->host ? og__policy_plan(t->host, planner, t->missed + t->miss_ptr[t->batch], left,
-                                     &t->lower, err)
-                   : plan_lower(t, planner, left, out, err));
+    OG_DO(t->host ? og__policy_plan(t->host, planner, t->missed + t->miss_ptr[t->batch], left,
+                                    &t->lower, err)
+                  : plan_lower(t, planner, left, out, err));
     add_host_plan(t, out);
     for (uint32_t c = 0; c < n_entered; c++)
         t->held[out->plan.change_slot[c]] = ids[out->plan.change_row[c]];
     t->batch++;
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- what it takes ---- */

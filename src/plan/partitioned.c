@@ -161,17 +161,15 @@ static int open_party(struct party *p, const struct og_simulation *all, const ui
     p->arrays = og__allocs(all->budget, part);
     p->ptr = og__allocs_take(&p->arrays, ptr_bytes(all->trace.n_batches), err);
     p->ids = og__allocs_take(&p->arrays, p->room * sizeof(*p->ids), err);
-    int rc;
-    OG_TRY(og__allocs_taken(&p->arrays));
+    OG_DO(og__allocs_taken(&p->arrays));
     if (d->exchange) {
-        OG_TRY(take_rounds(p, all, err));
-        OG_TRY(take_nodes(p, hotness, err));
+        OG_DO(take_rounds(p, all, err));
+        OG_DO(take_nodes(p, hotness, err));
     } else {
         take_batches(p, &all->trace);
     }
     p->sim.trace = (struct og_trace){p->n, p->ptr, p->ids};
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- all of them ---- */
@@ -213,16 +211,14 @@ int og__simulate_partitioned(const struct og_simulation *sim, const struct og_po
                              struct og_err *err)
 {
     const uint64_t rows = sim->trace.ptr[sim->trace.n_batches];
-    int rc = 0;
     memset(out, 0, sim->n_sizes * sizeof(*out));
     for (uint32_t w = 0; w < partitioned->workers; w++)
-        OG_TRY(simulate_party(sim, setup, partitioned, w, out, err));
+        OG_DO(simulate_party(sim, setup, partitioned, w, out, err));
     for (uint32_t k = 0; k < sim->n_sizes; k++) { /* a second request in a round is a hit */
         out[k].cost.rows = rows;
         out[k].cost.hits = rows - out[k].cost.misses;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- with a device each ---- */

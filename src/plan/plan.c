@@ -93,9 +93,7 @@ static uint64_t *sort_pairs(uint64_t *a, uint64_t *b, uint32_t n)
 int og__plan_misses(struct og_planner *planner, const uint32_t *ids, uint32_t n_slots,
                     struct og_plan *out, struct og_err *err)
 {
-    int rc = og__planner_reserve(planner, out->n, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__planner_reserve(planner, out->n, err));
     uint32_t n = 0;
     for (uint32_t i = 0; i < out->n; i++) {
         planner->pairs[n] = (uint64_t)ids[i] << 32 | i;
@@ -123,9 +121,7 @@ void og__plan_encode(const struct og_plan *plan, uint32_t *codes)
 int og__plan_decode(struct og_planner *planner, const uint32_t *codes, const uint32_t *ids,
                     uint32_t n, uint32_t n_slots, struct og_plan *out, struct og_err *err)
 {
-    int rc = og__plan_reserve(out, n, OG_MIN(n, n_slots), err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__plan_reserve(out, n, OG_MIN(n, n_slots), err));
     out->n = n;
     out->n_misses = out->n_changes = 0;
     uint32_t largest = 0;

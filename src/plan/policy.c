@@ -228,9 +228,7 @@ static int step(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_
                 struct og_err *err)
 {
     const bool admits = og__policy_admits(p->setup.kind);
-    int rc = og__plan_reserve(out, n, admits ? OG_MIN(n, p->setup.n_slots) : 0, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__plan_reserve(out, n, admits ? OG_MIN(n, p->setup.n_slots) : 0, err));
     out->n = n;
     out->n_misses = out->n_changes = 0;
     return p->ops->step(p, ids, out, err);
@@ -246,11 +244,9 @@ int og__policy_plan(struct og_policy *p, struct og_planner *planner, const uint3
 int og__policy_code(struct og_policy *p, const uint32_t *ids, uint32_t n, struct og_plan *scratch,
                     uint32_t *codes, struct og_err *err)
 {
-    int rc;
-    OG_TRY(step(p, ids, n, scratch, err));
+    OG_DO(step(p, ids, n, scratch, err));
     og__plan_encode(scratch, codes);
-out:
-    return rc;
+    return 0;
 }
 
 void og__policy_set_threshold(struct og_policy *p, uint32_t batches)

@@ -65,7 +65,6 @@ static int open_groups(struct og_policy *p, struct og_err *err)
 {
     const uint32_t n = p->setup.n_groups;
     struct groups *s = p->state;
-    int rc = 0;
     s->group = calloc(n, sizeof(*s->group));
     s->of = calloc(n, sizeof(struct og_policy *));
     if (!s->group || !s->of)
@@ -73,14 +72,13 @@ static int open_groups(struct og_policy *p, struct og_err *err)
     p->setup.n_slots = 0;
     for (; s->n < n; s->n++) {
         const struct og_policy_setup of = og__policy_of_group(&p->setup, s->n);
-        OG_TRY(og__policy_open(&s->of[s->n], &of, p->budget, err));
+        OG_DO(og__policy_open(&s->of[s->n], &of, p->budget, err));
         s->group[s->n] = p->setup.groups[s->n];
         s->group[s->n].n_slots = s->of[s->n]->setup.n_slots;
         p->setup.n_slots += s->group[s->n].n_slots;
     }
     p->setup.groups = s->group;
-out:
-    return rc;
+    return 0;
 }
 
 static void close_groups(struct og_policy *p)
@@ -140,18 +138,16 @@ static int prepare_ahead(struct og_policy *p, const struct og_trace *t, uint32_t
     struct groups *s = p->state;
     const size_t n_ptr = (size_t)t->n_batches + 1;
     uint64_t at = 0;
-    int rc;
-    OG_TRY(reserve_ahead(p, n_ptr * s->n, OG_MAX(t->ptr[t->n_batches], (uint64_t)1), err));
+    OG_DO(reserve_ahead(p, n_ptr * s->n, OG_MAX(t->ptr[t->n_batches], (uint64_t)1), err));
     for (uint32_t k = 0; k < s->n; k++) {
         const struct og_trace own = {t->n_batches, s->ptr + k * n_ptr, s->ahead + at};
         uint32_t n = 0;
         at += og__trace_of_group(t, s->group[k].first, s->group[k].end, s->ptr + k * n_ptr,
                                  s->ahead + at);
-        OG_TRY(og__policy_prepare(s->of[k], &own, &n, err));
+        OG_DO(og__policy_prepare(s->of[k], &own, &n, err));
         *n_prefill += n;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static void trim_groups(struct og_policy *p)
@@ -168,17 +164,15 @@ static int prepare_groups(struct og_policy *p, const struct og_trace *trace, uin
                           struct og_err *err)
 {
     struct groups *s = p->state;
-    int rc = 0;
     s->filling = s->first = 0;
     if (og__policy_looks_ahead(p->setup.kind))
         return prepare_ahead(p, trace, n_prefill, err);
     for (uint32_t k = 0; k < s->n; k++) {
         uint32_t n = 0;
-        OG_TRY(og__policy_prepare(s->of[k], trace, &n, err));
+        OG_DO(og__policy_prepare(s->of[k], trace, &n, err));
         *n_prefill += n;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int adopt_groups(struct og_policy *p, uint32_t *nodes, uint32_t n, uint32_t *n_prefill,
@@ -186,7 +180,6 @@ static int adopt_groups(struct og_policy *p, uint32_t *nodes, uint32_t n, uint32
 {
     struct groups *s = p->state;
     uint32_t at = 0;
-    int rc = 0;
     s->filling = s->first = 0;
     for (uint32_t k = 0; k < s->n; k++) {
         const struct og_group_slots *group = &s->group[k];
@@ -196,14 +189,13 @@ static int adopt_groups(struct og_policy *p, uint32_t *nodes, uint32_t n, uint32
             some++;
         }
         if (some > group->n_slots)
-            OG_TRY(og__fail(err, -EINVAL, NULL, "more nodes of a group than it has slots"));
-        OG_TRY(og__policy_adopt(s->of[k], own, some, &fresh, err));
+            return og__fail(err, -EINVAL, NULL, "more nodes of a group than it has slots");
+        OG_DO(og__policy_adopt(s->of[k], own, some, &fresh, err));
         *n_prefill += fresh;
     }
     if (at < n)
-        OG_TRY(og__fail(err, -EINVAL, NULL, "nodes of no group, or not group by group"));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, NULL, "nodes of no group, or not group by group");
+    return 0;
 }
 
 static uint32_t prefill_groups(struct og_policy *p, uint32_t *nodes, uint32_t *slots, uint32_t most)
@@ -266,9 +258,7 @@ static int step_group(struct groups *s, uint32_t k, uint32_t row, uint32_t n, ui
                            .place = from(out->place, row),
                            .change_row = from(out->change_row, out->n_changes),
                            .change_slot = from(out->change_slot, out->n_changes)};
-    int rc = of->ops->step(of, s->ids, &part, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(of->ops->step(of, s->ids, &part, err));
     for (uint32_t i = 0; i < n; i++)
         part.place[i] += part.place[i] == OG_NO_SLOT ? 0 : first;
     for (uint32_t c = 0; c < part.n_changes; c++) {
@@ -286,8 +276,7 @@ static int step_groups(struct og_policy *p, const uint32_t *ids, struct og_plan 
     struct groups *s = p->state;
     uint32_t row = 0;
     uint32_t first = 0;
-    int rc;
-    OG_TRY(reserve_ids(p, out->n, err));
+    OG_DO(reserve_ids(p, out->n, err));
     for (uint32_t k = 0; k < s->n; first += s->group[k++].n_slots) {
         const struct og_group_slots *group = &s->group[k];
         uint32_t n = 0;
@@ -295,13 +284,12 @@ static int step_groups(struct og_policy *p, const uint32_t *ids, struct og_plan 
             s->ids[n] = ids[row + n] - (uint32_t)group->first;
             n++;
         }
-        OG_TRY(step_group(s, k, row, n, first, out, err));
+        OG_DO(step_group(s, k, row, n, first, out, err));
         row += n;
     }
     if (row < out->n)
-        OG_TRY(og__fail(err, -EINVAL, NULL, "a batch whose ids do not come group by group"));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, NULL, "a batch whose ids do not come group by group");
+    return 0;
 }
 
 const struct og_policy_ops og__policy_of_groups = {.state_bytes = sizeof(struct groups),

@@ -262,9 +262,7 @@ int og__segments_cost(struct og_segments *s, uint32_t size, enum og__segment_ord
     if (size == 0)
         return og__fail(err, -EINVAL, NULL, "segments of no batches");
     for (uint32_t first = 0; first < n; first += OG_MIN(size, n - first)) {
-        int rc = og__segments_lay_out(s, first, first + OG_MIN(size, n - first), order, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__segments_lay_out(s, first, first + OG_MIN(size, n - first), order, err));
         add_space(s, out);
         for (uint32_t b = s->first; b < s->last; b++)
             out->pages += pages_of(s, b);

@@ -94,9 +94,7 @@ static int fill(void *arg, uint32_t b, struct og_err *err)
     struct og_simulated *out = s->out;
     const bool opens = b == 0;
     bool fills;
-    const int rc = take_prefill(s->sim, s->policy, s->list, s->written, &fills, out, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(take_prefill(s->sim, s->policy, s->list, s->written, &fills, out, err));
     if (opens && s->written->batches > 0) {
         struct og_io_counts read = {0};
         og__write_count_begin(s->written, &read);
@@ -118,9 +116,7 @@ static int count_planned(void *arg, uint32_t b, struct og_plan *plan, struct og_
     struct superbatch *s = arg;
     const bool foreseen = s->written->batches > 0;
     const uint16_t *next = foreseen ? s->uses->next + s->uses->ptr[b] : NULL;
-    const int rc = count_written(s->written, plan, next, &s->out->cost, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(count_written(s->written, plan, next, &s->out->cost, err));
     og__sim_rows(s->sim, plan->misses, plan->n_misses);
     if (foreseen) /* what it reads was counted */
         og__plan_cost_add(&s->out->cost, &(struct og_plan_cost){.rows = plan->n,

@@ -49,9 +49,7 @@ static int count_batch(struct counting *c, uint32_t batch, const uint32_t *ids, 
     take_prefill(c);
     if (first)
         out->first_fill = out->fill;
-    const int rc = og__tiers_plan(c->tiers, &c->planner, ids, n, p, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__tiers_plan(c->tiers, &c->planner, ids, n, p, err));
     for (uint32_t i = 0; i < p->plan.n_misses && c->sim->row; i++)
         p->plan.misses[i] = c->sim->row[p->plan.misses[i]];
     og__lane_count(c->sim, n, p->plan.misses, p->plan.n_misses, &out->cost);

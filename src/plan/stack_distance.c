@@ -40,9 +40,7 @@ static void close_stack(struct stack *s)
 static int open_stack(struct stack *s, const struct og_simulation *sim, struct og_err *err)
 {
     *s = (struct stack){.budget = sim->budget, .longest = og__longest_batch(&sim->trace)};
-    int rc = og__placement_build(&s->nodes, NULL, sim->n_nodes, 0, sim->budget, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__placement_build(&s->nodes, NULL, sim->n_nodes, 0, sim->budget, err));
     og__placement_mark(&s->nodes, &sim->trace);
     og__placement_count(&s->nodes);
     const uint64_t distinct = s->nodes.n_slots;

@@ -173,9 +173,7 @@ static int prepare_sweep(struct og_policy *p, const struct og_trace *trace, uint
                          struct og_err *err)
 {
     struct sweep *s = p->state;
-    int rc = open_tables(p, trace->n_batches, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(open_tables(p, trace->n_batches, err));
     for (uint32_t slot = 0; slot < p->setup.n_slots; slot++)
         if (s->held[slot] != NO_NODE)
             s->slot_of[s->held[slot]] = slot;

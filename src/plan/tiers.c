@@ -230,20 +230,18 @@ int og__tiers_plan(struct og_tiers *t, struct og_planner *planner, const uint32_
                    struct og_tiers_plan *out, struct og_err *err)
 {
     uint32_t row = 0;
-    int rc;
-    OG_TRY(has_all(t) ? 0 : reserve_own(t, n, err));
-    OG_TRY(og__tiers_plan_reserve(out, &t->setup, n, err));
+    OG_DO(has_all(t) ? 0 : reserve_own(t, n, err));
+    OG_DO(og__tiers_plan_reserve(out, &t->setup, n, err));
     og__tiers_plan_empty(out);
     for (uint32_t k = 0, some; k < t->n; k++, row += some) {
         const uint32_t *own = next_of(t, k, ids + row, n - row, &some);
         struct og_tiers_plan of = og__tiers_plan_part(out, k);
-        OG_TRY(og__pair_plan(t->of[k], planner, own, some, &of, err));
+        OG_DO(og__pair_plan(t->of[k], planner, own, some, &of, err));
         og__tiers_plan_add(out, k, &of);
     }
     if (row < n)
-        OG_TRY(og__fail(err, -EINVAL, NULL, "a batch whose ids do not come group by group"));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, NULL, "a batch whose ids do not come group by group");
+    return 0;
 }
 
 /* ---- what it takes ---- */

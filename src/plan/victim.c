@@ -76,9 +76,8 @@ static int reserve(struct og_victim *v, struct og_err *err)
 /* Finds the rows of slots and rings in the coming batches. */
 int og__victim_prepare(struct og_victim *v, const struct og_trace *trace, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__next_uses_find(&v->uses, trace, err));
-    OG_TRY(reserve(v, err));
+    OG_DO(og__next_uses_find(&v->uses, trace, err));
+    OG_DO(reserve(v, err));
     uint32_t rank;
     v->first = v->batch;
     v->row = 0;
@@ -90,8 +89,7 @@ int og__victim_prepare(struct og_victim *v, const struct og_trace *trace, struct
         for (uint32_t i = 0; i < v->filled[ring]; i++)
             if (known(v, v->node[ring * v->setup.depth + i], &rank))
                 v->place_of[rank] = ring * v->setup.depth + i;
-out:
-    return rc;
+    return 0;
 }
 
 void og__victim_prefill(struct og_victim *v, uint32_t slot, uint32_t node)

@@ -8,20 +8,17 @@ int og__write_count_open(struct og_write_count *c, size_t row_bytes, uint64_t n_
                          uint32_t n_slots, uint32_t batches, struct og_budget *b,
                          struct og_err *err)
 {
-    int rc;
     *c = (struct og_write_count){.row_bytes = row_bytes, .left = {.budget = b}};
     if (row_bytes == 0)
         return 0;
     c->in_memory = og__write_behind_rows(row_bytes, n_rows);
-    OG_TRY(og__writes_open(&c->tables, n_slots, b, err));
+    OG_DO(og__writes_open(&c->tables, n_slots, b, err));
     if (batches == 0)
         return 0;
-    OG_TRY(og__foreseen_open(&c->foreseen, row_bytes, n_rows, n_slots, batches, b, err));
+    OG_DO(og__foreseen_open(&c->foreseen, row_bytes, n_rows, n_slots, batches, b, err));
     c->chunk = calloc(c->foreseen.form.n_chunks, sizeof(*c->chunk));
     c->batches = batches;
-    OG_TRY(c->chunk ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings"));
-out:
-    return rc;
+    return c->chunk ? 0 : og__fail_errno(err, -ENOMEM, NULL, "embeddings");
 }
 
 void og__write_count_close(struct og_write_count *c)
@@ -95,15 +92,13 @@ static void empty_chunk(struct og_write_count *c, uint32_t chunk, bool into_kept
 int og__write_count_foresee(struct og_write_count *c, struct og_next_use_list *uses,
                             const struct og_trace *t, struct og_budget *b, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__next_use_list_begin(uses, t, b, err));
+    OG_DO(og__next_use_list_begin(uses, t, b, err));
     og__foreseen_begin(&c->foreseen);
     for (uint32_t i = t->n_batches; i-- > 0;)
         og__foreseen_batch(&c->foreseen, i, t->ids + t->ptr[i], 0,
                            (uint32_t)(t->ptr[i + 1] - t->ptr[i]), uses->next + uses->ptr[i]);
     og__foreseen_done(&c->foreseen, &c->tables, t->n_batches);
-out:
-    return rc;
+    return 0;
 }
 
 void og__write_count_begin(struct og_write_count *c, struct og_io_counts *read)

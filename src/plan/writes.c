@@ -218,9 +218,7 @@ int og__evicted_reserve(struct og_evicted *l, size_t n, struct og_err *err)
 
 int og__evicted_add(struct og_evicted *l, const uint32_t *rows, size_t n, struct og_err *err)
 {
-    const int rc = og__evicted_reserve(l, l->n + n, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__evicted_reserve(l, l->n + n, err));
     memcpy(l->rows + l->n, rows, n * sizeof(*rows));
     l->n += n;
     return 0;

@@ -214,16 +214,13 @@ int og_eval(const char *dataset, const char *checkpoint, const char *split,
  * see. */
 static int take_all(struct og_options *opt, const char *checkpoint, bool timed, struct og_err *err)
 {
-    int rc;
     static const char *const others[] = {"sampler", "fanout", "relation-fanout", "draw", "replace"};
     for (size_t i = 0; i < OG_COUNT(others); i++)
         if (og_options_given(opt, others[i]))
             return og__fail(err, -EINVAL, "leave out --full, or the options that it decides",
                             "--%s: eval --full takes all neighbours there are", others[i]);
-    OG_TRY(og__session_take_all(opt, checkpoint, err));
-    rc = timed ? 0 : og_options_set(opt, "sampler", "uniform", err);
-out:
-    return rc;
+    OG_DO(og__session_take_all(opt, checkpoint, err));
+    return timed ? 0 : og_options_set(opt, "sampler", "uniform", err);
 }
 
 /* Layer by layer. Heterogeneous graphs, models with times, and models of edges, a batch of seeds at

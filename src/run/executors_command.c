@@ -74,14 +74,12 @@ static int read_split(struct splits *s, const char *word, size_t length, struct 
 
 static int read_splits(struct splits *s, const char *list, struct og_err *err)
 {
-    int rc = 0;
     for (size_t n; *list; list += n + (list[n] == ',')) {
         n = strcspn(list, ",");
-        OG_TRY(read_split(s, list, n, err));
+        OG_DO(read_split(s, list, n, err));
     }
     return s->n > 0 ? 0 : og__fail(err, -EINVAL, NULL, "executors: no split given");
-out:
-    return rc;
+    return 0;
 }
 
 /* "SAMPLE,TRAIN" or "SAMPLE,TRAIN,STANDBY": seconds. */

@@ -58,16 +58,14 @@ static int adopt_option(struct og_options *opt, const char *name, const json_t *
 static int adopt_options(struct og_options *opt, const json_t *theirs, struct og_err *err)
 {
     const struct og_option *option;
-    int rc = 0;
     for (size_t i = 0; (option = og_option(i)); i++) {
         const json_t *value = json_object_get(theirs, option->name);
         const bool wanted = option->decides >= OG_DECIDES_NUMBERS && value &&
                             !json_is_null(value) && !og_options_given(opt, option->name);
         if (wanted)
-            OG_TRY(adopt_option(opt, option->name, value, err));
+            OG_DO(adopt_option(opt, option->name, value, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Every draw of the folder, and a cache that stays as it is while one is trained. */
@@ -154,15 +152,12 @@ out:
 
 static int pack_all(struct packer *p, struct og_err *err)
 {
-    int rc;
-    OG_TRY(begin_packs(p, err));
+    OG_DO(begin_packs(p, err));
     for (uint32_t d = 0; d < p->packs.draws; d++) {
-        OG_TRY(pack_draw(p, d, err));
-        OG_TRY(og__stopped(&p->s->config, "stopped while packing", err));
+        OG_DO(pack_draw(p, d, err));
+        OG_DO(og__stopped(&p->s->config, "stopped while packing", err));
     }
-    OG_TRY(og__packs_describe(&p->packs, p->dir.temporary, err));
-out:
-    return rc;
+    return og__packs_describe(&p->packs, p->dir.temporary, err);
 }
 
 static json_t *types_json(const struct packer *p)

@@ -46,17 +46,15 @@ static int plan_locality(struct og_session *s, json_t **out, struct og_err *err)
     const uint32_t size = own > 1 ? own : (uint32_t)CHUNK;
     double rows, shuffled;
     bool alike;
-    int rc = 0;
     if (!may_have_chunks(s, size))
         return 0;
-    OG_TRY(rows_of_batches(s, size, &rows, err));
-    OG_TRY(rows_of_batches(s, 1, &shuffled, err));
+    OG_DO(rows_of_batches(s, size, &rows, err));
+    OG_DO(rows_of_batches(s, 1, &shuffled, err));
     const double one_class = og__session_one_class(s, size, &alike);
     *out = json_pack("{s:I s:b s:f s:f s:o s:b}", "chunk", (json_int_t)size, "used", own > 1,
                      "rows", rows, "rows_shuffled", shuffled, "one_class",
                      one_class < 0 ? json_null() : json_real(one_class), "sorted", alike);
-out:
-    return rc;
+    return 0;
 }
 
 int og__plan(const char *dataset, const struct og_options *opt, bool quick,

@@ -139,33 +139,31 @@ static int name_outputs(struct prediction *p, const char *checkpoint, const char
 {
     const struct og_workload *f = &p->s->workload;
     const char *embeddings = how->embeddings, *name[OUTPUTS] = {out, embeddings};
-    int rc;
     if (opt->resume)
         return og__fail(err, -ENOTSUP, "leave out --resume",
                         "--resume: predictions in batches cannot be resumed yet");
-    OG_TRY(og__output_spare(f->graph, checkpoint, "the checkpoint", out, err));
-    OG_TRY(og__output_spare(f->graph, how->nodes, "the list of nodes", out, err));
-    OG_TRY(og__output_spare(f->graph, how->nodes, "the list of nodes", embeddings, err));
-    OG_TRY(og__embeddings_check(&f->shape, embeddings, err));
+    OG_DO(og__output_spare(f->graph, checkpoint, "the checkpoint", out, err));
+    OG_DO(og__output_spare(f->graph, how->nodes, "the list of nodes", out, err));
+    OG_DO(og__output_spare(f->graph, how->nodes, "the list of nodes", embeddings, err));
+    OG_DO(og__embeddings_check(&f->shape, embeddings, err));
     if (embeddings && og__mixes_seeds(&f->shape))
-        OG_TRY(og__fail(err, -ENOTSUP, "leave out --embeddings",
-                        "--embeddings: not for a model of several types of nodes"));
-    OG_TRY(og__output_spare(f->graph, checkpoint, "the checkpoint", embeddings, err));
-    OG_TRY(og__prediction_form(&p->out[LOGITS].form, out, how, &f->shape, f->graph,
-                               &p->s->config.log, err));
+        return og__fail(err, -ENOTSUP, "leave out --embeddings",
+                        "--embeddings: not for a model of several types of nodes");
+    OG_DO(og__output_spare(f->graph, checkpoint, "the checkpoint", embeddings, err));
+    OG_DO(og__prediction_form(&p->out[LOGITS].form, out, how, &f->shape, f->graph,
+                              &p->s->config.log, err));
     if (embeddings)
-        OG_TRY(og__embeddings_form(&p->out[HIDDEN].form, embeddings, how, err));
+        OG_DO(og__embeddings_form(&p->out[HIDDEN].form, embeddings, how, err));
     p->out[LOGITS].width = f->shape.n_classes;
     p->out[LOGITS].bytes = og__logits_bytes(f);
     p->out[HIDDEN].width = f->shape.hidden;
     p->out[HIDDEN].bytes = og__hidden_bytes(f);
     for (int i = 0; i < OUTPUTS; i++)
-        OG_TRY(og__output_file_name(&p->out[i].output_file, name[i], how->overwrite, err));
-    OG_TRY(og__output_file_differ(&p->out[LOGITS].output_file, &p->out[HIDDEN].output_file, err));
+        OG_DO(og__output_file_name(&p->out[i].output_file, name[i], how->overwrite, err));
+    OG_DO(og__output_file_differ(&p->out[LOGITS].output_file, &p->out[HIDDEN].output_file, err));
     for (int i = 0; i < OUTPUTS; i++)
-        OG_TRY(is_requested(&p->out[i]) ? og__output_file_lock(&p->out[i].output_file, err) : 0);
-out:
-    return rc;
+        OG_DO(is_requested(&p->out[i]) ? og__output_file_lock(&p->out[i].output_file, err) : 0);
+    return 0;
 }
 
 static void close_output(struct prediction *p, struct output *o)

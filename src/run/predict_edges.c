@@ -106,22 +106,19 @@ static int open_output(struct edge_prediction *p, const char *checkpoint, const 
                        const struct og_predict_options *how, struct og_err *err)
 {
     const struct og_workload *f = &p->s->workload;
-    int rc;
-    OG_TRY(og__output_spare(f->graph, checkpoint, "the checkpoint", out, err));
-    OG_TRY(og__prediction_form(&p->form, out, how, &f->shape, f->graph, &p->s->config.log, err));
+    OG_DO(og__output_spare(f->graph, checkpoint, "the checkpoint", out, err));
+    OG_DO(og__prediction_form(&p->form, out, how, &f->shape, f->graph, &p->s->config.log, err));
     p->form.relations = f->split[p->split].relation != NULL;
-    OG_TRY(og__output_file_name(&p->output_file, out, how->overwrite, err));
-    OG_TRY(og__output_file_lock(&p->output_file, err));
+    OG_DO(og__output_file_name(&p->output_file, out, how->overwrite, err));
+    OG_DO(og__output_file_lock(&p->output_file, err));
     p->bytes = f->schedule.batch_size * (size_t)f->shape.n_classes * sizeof(float);
     p->arrays = og__allocs(p->s->budget, "activations");
     p->rows = og__allocs_take(&p->arrays, p->bytes, err);
     p->number = og__allocs_take(&p->arrays, number_bytes(p), err);
     p->own = og__allocs_take(&p->arrays, own_bytes(p), err);
-    OG_TRY(og__allocs_taken(&p->arrays));
-    rc = og__prediction_open(&p->file, p->output_file.fd, p->output_file.part, &p->form,
-                             f->shape.n_classes, &f->shape, f->graph, err);
-out:
-    return rc;
+    OG_DO(og__allocs_taken(&p->arrays));
+    return og__prediction_open(&p->file, p->output_file.fd, p->output_file.part, &p->form,
+                               f->shape.n_classes, &f->shape, f->graph, err);
 }
 
 static void close_output(struct edge_prediction *p)
@@ -152,19 +149,16 @@ static json_t *edges_json(const struct edge_prediction *p)
 static int run_edges(struct edge_prediction *p, char **text, struct og_err *err)
 {
     const uint64_t batches = og__schedule_batches(&p->s->workload.schedule, p->split);
-    int rc;
     if (p->s->workload.split[p->split].n == 0)
-        OG_TRY(og__fail(err, -EINVAL, "import the graph with test_edges.npy",
-                        "%s: has no edges to predict", p->s->workload.graph->path));
-    OG_TRY(og__run_batches(&p->s->path, p->split, 0, batches, predict_edges_sink, p, err));
+        return og__fail(err, -EINVAL, "import the graph with test_edges.npy",
+                        "%s: has no edges to predict", p->s->workload.graph->path);
+    OG_DO(og__run_batches(&p->s->path, p->split, 0, batches, predict_edges_sink, p, err));
     struct og_prediction_file *file = p->file;
     p->file = NULL;
-    OG_TRY(og__prediction_end(file, 0, err));
-    OG_TRY(og__json_deliver(edges_json(p), NULL, text, err));
-    OG_TRY(og__output_file_check(&p->output_file, err));
-    rc = og__output_file_deliver(&p->output_file, err);
-out:
-    return rc;
+    OG_DO(og__prediction_end(file, 0, err));
+    OG_DO(og__json_deliver(edges_json(p), NULL, text, err));
+    OG_DO(og__output_file_check(&p->output_file, err));
+    return og__output_file_deliver(&p->output_file, err);
 }
 
 int og__predict_edges(const char *dataset, const char *checkpoint, const char *out,

@@ -77,7 +77,6 @@ static int open_worker(struct og_answerer *w, struct og_err *err)
     const struct og_graph *g = s->workload.row_graph;
     const struct og_reader_options opt = {
         .io = s->config.opt.io, .profile = s->workload.profile, .log = &s->config.log};
-    int rc;
     og__batch_init(&w->sampled, s->budget);
     w->places.budget = s->budget;
     w->reader = calloc(g->n_groups, sizeof(struct og_reader *));
@@ -85,16 +84,15 @@ static int open_worker(struct og_answerer *w, struct og_err *err)
     w->seeds = calloc(4 * (size_t)w->p->batch, sizeof(*w->seeds));
     w->time = calloc(w->p->batch, sizeof(*w->time));
     if (!w->reader || !w->rows || !w->seeds || !w->time)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", g->path));
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", g->path);
     w->seed_of = w->seeds + w->p->batch;
     w->ends = w->seed_of + w->p->batch;
     w->relation = w->ends + w->p->batch;
-    OG_TRY(og__structure_sampler(&s->structure, &w->sampler, s->budget, err));
+    OG_DO(og__structure_sampler(&s->structure, &w->sampler, s->budget, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
-            OG_TRY(og__features_open(&w->reader[k], &g->group[k], &opt, s->budget, err));
-out:
-    return rc;
+            OG_DO(og__features_open(&w->reader[k], &g->group[k], &opt, s->budget, err));
+    return 0;
 }
 
 static void close_worker(struct og_answerer *w)
@@ -163,11 +161,10 @@ static int read_rows(struct og_answerer *w, struct og_err *err)
 {
     const struct og_graph *g = w->p->s->workload.row_graph;
     const size_t n = (size_t)w->sampled.batch.n_ids + n_units(w);
-    int rc;
-    OG_TRY(grow(w, &w->order, n * sizeof(uint64_t), err));
-    OG_TRY(grow(w, &w->nodes, n * sizeof(uint32_t), err));
-    OG_TRY(grow(w, &w->index, n * sizeof(uint32_t), err));
-    OG_TRY(grow(w, &w->features, count_rows(w), err));
+    OG_DO(grow(w, &w->order, n * sizeof(uint64_t), err));
+    OG_DO(grow(w, &w->nodes, n * sizeof(uint32_t), err));
+    OG_DO(grow(w, &w->index, n * sizeof(uint32_t), err));
+    OG_DO(grow(w, &w->features, count_rows(w), err));
     const uint64_t *order = w->order.data;
     uint32_t *nodes = w->nodes.data, *index = w->index.data;
     char *features = w->features.data;
@@ -183,12 +180,11 @@ static int read_rows(struct og_answerer *w, struct og_err *err)
         rows->base = features;
         rows->index = index + first;
         struct og_read_job job = {.rows = nodes + first, .n = rows->n, .out = features};
-        OG_TRY(og__reader_submit(w->reader[k], &job, err));
-        OG_TRY(og__reader_wait(w->reader[k], &job, err));
+        OG_DO(og__reader_submit(w->reader[k], &job, err));
+        OG_DO(og__reader_wait(w->reader[k], &job, err));
         features += rows->n * rows->stride;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Outputs of the seeds, or scores of pairs of them. */
@@ -379,14 +375,12 @@ static void *work(void *arg)
 static int choose_options(struct og_options *own, const struct og_options *opt,
                           const char *checkpoint, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__options_copy(own, opt, err));
+    OG_DO(og__options_copy(own, opt, err));
     if (!og_options_given(opt, "batch")) /* not that of training */
-        OG_TRY(og_options_set(own, "batch", "16", err));
+        OG_DO(og_options_set(own, "batch", "16", err));
     if (!og_options_given(opt, "fanout"))
-        OG_TRY(og__session_take_all(own, checkpoint, err));
-out:
-    return rc;
+        OG_DO(og__session_take_all(own, checkpoint, err));
+    return 0;
 }
 
 static int open_session(struct og_predictor *p, const char *dataset, const char *checkpoint,

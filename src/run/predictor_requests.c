@@ -138,8 +138,7 @@ int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes, int64_t
                            const struct og_predictor_request *more, float *out, struct og_err *err)
 {
     struct og_asked r = {.nodes = nodes, .n = n, .out = out, .err = err};
-    int rc;
-    OG_TRY(check_more(more, err));
+    OG_DO(check_more(more, err));
     r.times = more ? more->times : NULL;
     if (more && (more->own || more->relation))
         return og__fail(err, -EINVAL, "leave it out, or request edges",
@@ -147,11 +146,9 @@ int og_predictor_rows_with(struct og_predictor *p, const int64_t *nodes, int64_t
                         more->own ? "features of edges" : "relation");
     if (p->columns == 0)
         return og__fail(err, -EINVAL, "request edges", "this model predicts edges, not nodes");
-    OG_TRY(check_nodes(p, nodes, n, err));
-    OG_TRY(check_times(p, &r, err));
-    rc = n < 1 ? 0 : request(p, &r, err);
-out:
-    return rc;
+    OG_DO(check_nodes(p, nodes, n, err));
+    OG_DO(check_times(p, &r, err));
+    return n < 1 ? 0 : request(p, &r, err);
 }
 
 int og_predictor_rows(struct og_predictor *p, const int64_t *nodes, int64_t n, float *out,
@@ -234,18 +231,15 @@ int og_predictor_edges_with(struct og_predictor *p, const int64_t *ends, int64_t
                             const struct og_predictor_request *more, float *out, struct og_err *err)
 {
     struct og_asked r = {.nodes = ends, .edges = true, .n = n, .out = out, .err = err};
-    int rc;
-    OG_TRY(check_more(more, err));
+    OG_DO(check_more(more, err));
     r.own = more ? more->own : NULL;
     r.times = more ? more->times : NULL;
-    OG_TRY(check_edges(p, ends, r.own, n, err));
-    OG_TRY(find_relation(p, more ? more->relation : NULL, &r.relation, err));
+    OG_DO(check_edges(p, ends, r.own, n, err));
+    OG_DO(find_relation(p, more ? more->relation : NULL, &r.relation, err));
     if (scores_by_relation(p))
-        OG_TRY(check_types(p, r.relation, ends, n, err));
-    OG_TRY(check_times(p, &r, err));
-    rc = n < 1 ? 0 : request(p, &r, err);
-out:
-    return rc;
+        OG_DO(check_types(p, r.relation, ends, n, err));
+    OG_DO(check_times(p, &r, err));
+    return n < 1 ? 0 : request(p, &r, err);
 }
 
 /* ---- names ---- */
@@ -320,9 +314,7 @@ static int find_name(const struct og_predictor *p, const struct og_relation *of,
             const int64_t at = og__node_names_find(p->names[k], &word);
             node = at < 0 ? -1 : g->group[k].first + at;
         } else {
-            const int rc = og__graph_find_id(g, k, name, &node, err);
-            if (rc < 0)
-                return rc;
+            OG_DO(og__graph_find_id(g, k, name, &node, err));
         }
         if (node >= 0 && *out >= 0)
             return og__fail(err, -EINVAL, "give its number: its place in the whole graph",

@@ -333,24 +333,21 @@ static int gather_list(struct og_ranks *r, struct og_scores *c, uint32_t l, stru
     const size_t most = c->sizes.most;
     float *value = c->value + l * most;
     struct og_score_list *list = &c->list[l];
-    int rc;
     n[own].high = list->n_high;
     n[own].low = list->n_low;
-    OG_TRY(og__comm_gather(r->comm, n, sizeof(*n), err));
+    OG_DO(og__comm_gather(r->comm, n, sizeof(*n), err));
     for (int i = 0; i < r->comm->n; i++) {
         send[i] = (struct og_message){value, n[own].high * sizeof(float)};
         receive[i] = (struct og_message){value + list->n_high, n[i].high * sizeof(float)};
         list->n_high += i == own ? 0 : n[i].high;
     }
-    OG_TRY(og__comm_exchange(r->comm, send, receive, err));
+    OG_DO(og__comm_exchange(r->comm, send, receive, err));
     for (int i = 0; i < r->comm->n; i++) {
         list->n_low += i == own ? 0 : n[i].low;
         send[i] = (struct og_message){value + most - n[own].low, n[own].low * sizeof(float)};
         receive[i] = (struct og_message){value + most - list->n_low, n[i].low * sizeof(float)};
     }
-    OG_TRY(og__comm_exchange(r->comm, send, receive, err));
-out:
-    return rc;
+    return og__comm_exchange(r->comm, send, receive, err);
 }
 
 /* Piece by piece, of all ranks. */
@@ -377,12 +374,9 @@ out:
 
 int og__ranks_scores(struct og_ranks *r, struct og_scores *c, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t l = 0; l < c->sizes.lists; l++)
-        OG_TRY(gather_list(r, c, l, err));
-    OG_TRY(add_counts(r, c, err));
-out:
-    return rc;
+        OG_DO(gather_list(r, c, l, err));
+    return add_counts(r, c, err);
 }
 
 /* ---- messages ---- */

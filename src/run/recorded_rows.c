@@ -26,7 +26,6 @@ static int open_group(struct og_recorded_rows *r, uint32_t k, const char *dir, s
     const int64_t none = 0;
     const char *ends = og__form_of(r->graph)->group_ends;
     char name[40];
-    int rc;
     if (g->sparse.room > 0)
         return og__fail(err, -EINVAL,
                         "leave it out, or import the graph with --feature-layout dense",
@@ -36,31 +35,27 @@ static int open_group(struct og_recorded_rows *r, uint32_t k, const char *dir, s
                         "--with-features: %s: the features are %s, with scales", g->rows.path,
                         og__dtype_name(g->stored));
     snprintf(name, sizeof(name), "%s.npy", og__group_array(r->graph, k).text);
-    OG_TRY(og__array_create(&r->of[k].rows, dir, name, type, 2, g->dim, err));
+    OG_DO(og__array_create(&r->of[k].rows, dir, name, type, 2, g->dim, err));
     if (!ends)
         return 0;
     const int head = snprintf(name, sizeof(name), ends, k);
     snprintf(name + head, sizeof(name) - (size_t)head, ".npy");
-    OG_TRY(og__array_create(&r->of[k].ptr, dir, name, OG__NPY_I64, 1, 1, err));
-    OG_TRY(og__npy_append(r->of[k].ptr, &none, 1, err));
-out:
-    return rc;
+    OG_DO(og__array_create(&r->of[k].ptr, dir, name, OG__NPY_I64, 1, 1, err));
+    return og__npy_append(r->of[k].ptr, &none, 1, err);
 }
 
 int og__recorded_rows_open(struct og_recorded_rows **out, const struct og_graph *g, const char *dir,
                            struct og_err *err)
 {
     struct og_recorded_rows *r = calloc(1, sizeof(*r));
-    int rc = 0;
     *out = r;
     if (!r || !(r->of = calloc(g->n_groups, sizeof(*r->of))))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", dir);
     r->graph = g;
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim > 0)
-            OG_TRY(open_group(r, k, dir, err));
-out:
-    return rc;
+            OG_DO(open_group(r, k, dir, err));
+    return 0;
 }
 
 void og__recorded_rows_close(struct og_recorded_rows *r)
@@ -81,20 +76,18 @@ int og__recorded_rows_append(struct og_recorded_rows *r, const struct og_work *w
     const struct og_batch *batch = &w->sampled.batch;
     const struct og_graph *g = r->graph;
     uint32_t next[OG_MOST_TYPES] = {0};
-    int rc = 0;
     for (uint32_t i = 0; i < batch->n_ids; i++) {
         const uint32_t k = og__group_of(g, batch->ids[i]);
         if (r->of[k].rows)
-            OG_TRY(og__npy_append(r->of[k].rows, og__row(&w->rows[k], next[k]++), 1, err));
+            OG_DO(og__npy_append(r->of[k].rows, og__row(&w->rows[k], next[k]++), 1, err));
     }
     for (uint32_t k = 0; k < g->n_groups; k++) {
         const int64_t end = (int64_t)(r->of[k].n += next[k]);
         if (r->of[k].ptr)
-            OG_TRY(og__npy_append(r->of[k].ptr, &end, 1, err));
+            OG_DO(og__npy_append(r->of[k].ptr, &end, 1, err));
         r->of[k].misses += og__gather_read_of(from, w->staging, k, &r->of[k].read);
     }
-out:
-    return rc;
+    return 0;
 }
 
 json_t *og__recorded_rows_json(const struct og_recorded_rows *r, const uint64_t *slots)
@@ -129,11 +122,9 @@ static int finish(struct og_npy_writer **w, json_t *checksums, uint64_t *written
 int og__recorded_rows_finish(struct og_recorded_rows *r, json_t *checksums, uint64_t *written,
                              struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0; k < r->graph->n_groups; k++) {
-        OG_TRY(finish(&r->of[k].rows, checksums, written, err));
-        OG_TRY(finish(&r->of[k].ptr, checksums, written, err));
+        OG_DO(finish(&r->of[k].rows, checksums, written, err));
+        OG_DO(finish(&r->of[k].ptr, checksums, written, err));
     }
-out:
-    return rc;
+    return 0;
 }

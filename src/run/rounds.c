@@ -180,13 +180,11 @@ static struct og_round round_of(const struct og_trainer *t, const struct og_desc
 static int add_gradients(struct og_trainer *t, const struct og_descriptor *d, uint32_t n,
                          struct og_model *made, bool ends, struct og_err *err)
 {
-    int rc;
     const struct og_round round = round_of(t, d, n);
-    OG_TRY(t->shares.transport->add(&t->shares, &round, made, err));
+    OG_DO(t->shares.transport->add(&t->shares, &round, made, err));
     if (ends || t->saves)
-        OG_TRY(t->shares.transport->sum(&t->shares, !ends, err));
-out:
-    return rc;
+        OG_DO(t->shares.transport->sum(&t->shares, !ends, err));
+    return 0;
 }
 
 /* Adds one of a round's mini-batches, which may be the last of its step. */
@@ -216,7 +214,6 @@ static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
                         const struct og_rank_report *report, struct og_err *err)
 {
     const bool trains = d->split == OG__TRAIN;
-    int rc = 0;
     og__metrics_add(trains ? &t->state.train : &t->state.valid, &report->metrics);
     og__epoch_counters_add(&t->state.counters, &report->counters);
     if (report->what == OG__HAS_PART)
@@ -226,14 +223,13 @@ static int take_figures(struct og_trainer *t, const struct og_descriptor *d,
     if (trains)
         og__ranks_count(t->ranks, (int)(d->batch % og__rounds_ranks(t)), report);
     if (trains)
-        OG_TRY(og__run_log(t, d, report, err));
+        OG_DO(og__run_log(t, d, report, err));
     if (t->testing)
         t->tested++;
     else
         t->state.next_item++;
     tell(t, d);
-out:
-    return rc;
+    return 0;
 }
 
 /* What ranks did that have no mini-batch in the round, for those that have. */
@@ -266,17 +262,15 @@ static int check_round(const struct og_trainer *t, const struct og_descriptor *d
                        struct og_err *err)
 {
     const bool best = t->testing && t->state.best_epoch;
-    int rc = 0;
     for (uint32_t i = 0; i < n; i++) {
         struct og_descriptor one = *d;
         one.batch += i;
         const uint32_t epoch = best         ? t->state.best_epoch
                                : t->testing ? og__run_epoch(t)
                                             : d->epoch;
-        OG_TRY(check_figures(&report_of(t, d, i)->metrics, epoch, &one, err));
+        OG_DO(check_figures(&report_of(t, d, i)->metrics, epoch, &one, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* All that ranks exchange comes first: whoever fails later says so when they meet again. */
@@ -329,9 +323,7 @@ bool og__round_waits(const struct og_trainer *t)
 int og__round_begin(struct og_trainer *t, struct og_err *err)
 {
     struct og_exchange *x = t->s->path.exchange;
-    int rc = x ? og__exchange_reach(x, err) : 0;
-    if (rc < 0)
-        return rc;
+    OG_DO(x ? og__exchange_reach(x, err) : 0);
     t->begun += round_size(t, t->begun);
     t->under_way++;
     return 0;

@@ -151,14 +151,11 @@ static int warn_of_types(const struct og_session *s, struct og_err *err)
 static int open_by_types(struct recorder *r, const char *out_dir, struct og_err *err)
 {
     const struct og_graph *g = r->s->workload.graph;
-    int rc;
     if (!g->has_types)
         return 0;
     r->edges = calloc(g->n_relations, sizeof(*r->edges));
-    OG_TRY(r->edges ? warn_of_types(r->s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir));
-    OG_TRY(write_degrees(r, err));
-out:
-    return rc;
+    OG_DO(r->edges ? warn_of_types(r->s, err) : og__fail_errno(err, -ENOMEM, NULL, "%s", out_dir));
+    return write_degrees(r, err);
 }
 
 static int open_recorder(struct recorder *r, const char *out_dir, bool with_features,

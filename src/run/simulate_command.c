@@ -96,17 +96,15 @@ static int check_workers(const struct simulator *m, struct og_err *err)
 /* Unless some are named, the device's cache is static, by the ranking of the host's policy. */
 static int default_device_policies(struct simulator *m, struct og_err *err)
 {
-    int rc = 0;
     m->device_is_paired = true;
     for (int i = 0; i < m->n_policies; i++) {
         const int kind = og__policy_ranked_like(m->policy[i].kind);
         const bool same = kind == m->policy[i].kind;
         char *word = strdup(same ? m->policy[i].name : og__policy_word(kind));
-        OG_TRY(word ? og__simulator_add_policy(m->device, word, err)
-                    : og__fail_errno(err, -ENOMEM, NULL, "policy"));
+        OG_DO(word ? og__simulator_add_policy(m->device, word, err)
+                   : og__fail_errno(err, -ENOMEM, NULL, "policy"));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int check_victims(const struct simulator *m, struct og_err *err)
@@ -122,17 +120,14 @@ static int check_victims(const struct simulator *m, struct og_err *err)
 static int read_device(struct simulator *m, const struct og_tiers_asked *requested,
                        struct og_err *err)
 {
-    int rc;
     m->device = calloc(1, sizeof(*m->device));
-    OG_TRY(m->device ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation"));
-    OG_TRY(og__options_copy(&m->device->opt, &m->opt, err));
-    OG_TRY(requested->policies ? og__simulator_add_policies(m->device, requested->policies, err)
-                               : default_device_policies(m, err));
-    OG_TRY(og__simulator_add_caches(m->device, requested->memory, err));
-    OG_TRY(og__victim_read(&m->victim, requested->victim, err));
-    OG_TRY(check_victims(m, err));
-out:
-    return rc;
+    OG_DO(m->device ? 0 : og__fail_errno(err, -ENOMEM, NULL, "simulation"));
+    OG_DO(og__options_copy(&m->device->opt, &m->opt, err));
+    OG_DO(requested->policies ? og__simulator_add_policies(m->device, requested->policies, err)
+                              : default_device_policies(m, err));
+    OG_DO(og__simulator_add_caches(m->device, requested->memory, err));
+    OG_DO(og__victim_read(&m->victim, requested->victim, err));
+    return check_victims(m, err);
 }
 
 /* ---- memory ---- */
@@ -318,11 +313,10 @@ static int resolve_slots(struct simulator *m, const uint32_t *worth, struct cach
 {
     const struct og_upper_tier nothing = {0};
     uint64_t own[OG_MOST_TYPES];
-    int rc = 0;
     for (int i = 0; i < m->n_caches; i++) {
         int at = i;
-        OG_TRY(og__amount_slots(worth, &m->cache[i].amount, m->bytes, m->n_groups, &nothing,
-                                m->sim.budget, own, err));
+        OG_DO(og__amount_slots(worth, &m->cache[i].amount, m->bytes, m->n_groups, &nothing,
+                               m->sim.budget, own, err));
         for (; at > 0 && m->size[at - 1] > all_slots(m, own); at--) {
             m->size[at] = m->size[at - 1];
             memcpy(c->slots[at], c->slots[at - 1], sizeof(own));
@@ -333,8 +327,7 @@ static int resolve_slots(struct simulator *m, const uint32_t *worth, struct cach
         m->size[at] = (uint32_t)all_slots(m, own);
         memcpy(c->slots[at], own, sizeof(own));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int count_group(const struct simulator *m, const struct requested_policy *p, uint32_t k,
@@ -346,16 +339,14 @@ static int count_group(const struct simulator *m, const struct requested_policy 
     struct og_policy_setup setup = og__policy_setup(&p->opt, p->kind, sim.n_nodes);
     const struct og_partitioned own = partitioned_of(m, p->kind, false);
     const struct og_partitioned owners = partitioned_of(m, p->kind, true);
-    int rc;
     for (int i = 0; i < m->n_caches; i++)
         size[i] = (uint32_t)c->slots[i][k];
     sim.trace = *trace;
     setup.hotness = worth ? worth + m->group[k].first : NULL;
-    OG_TRY(og__simulate_partitioned(&sim, &setup, &own, own_of(m, c, k), err));
+    OG_DO(og__simulate_partitioned(&sim, &setup, &own, own_of(m, c, k), err));
     if (og__simulates_exchange(m))
-        OG_TRY(og__simulate_partitioned(&sim, &setup, &owners, c->exchanged, err));
-out:
-    return rc;
+        OG_DO(og__simulate_partitioned(&sim, &setup, &owners, c->exchanged, err));
+    return 0;
 }
 
 static int count_groups(const struct simulator *m, const struct requested_policy *p,

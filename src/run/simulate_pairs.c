@@ -72,16 +72,13 @@ static bool ranks_alike(const struct pair *p)
 
 static int open_pair(struct pair *p, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__simulator_find_worth(p->m, p->host, &p->worth, err));
+    OG_DO(og__simulator_find_worth(p->m, p->host, &p->worth, err));
     p->device_worth = p->worth;
     if (!ranks_alike(p)) {
         p->device_worth = NULL;
-        OG_TRY(og__simulator_find_worth(p->m, p->device, &p->device_worth, err));
+        OG_DO(og__simulator_find_worth(p->m, p->device, &p->device_worth, err));
     }
-    OG_TRY(og__group_batches_open(&p->batches, p->m, err));
-out:
-    return rc;
+    return og__group_batches_open(&p->batches, p->m, err);
 }
 
 static void close_pair(struct pair *p)
@@ -100,20 +97,18 @@ static int plan_upper_tier(const struct pair *p, const struct og_amount *cache,
 {
     const struct simulator *m = p->m;
     const struct og_upper_tier nothing = {0};
-    int rc;
     *upper = nothing;
     if (!og__policy_caches(p->device->kind))
         return 0;
-    OG_TRY(og__amount_slots(p->device_worth, cache, m->bytes, m->n_groups, &nothing, m->sim.budget,
-                            upper->slots, err));
+    OG_DO(og__amount_slots(p->device_worth, cache, m->bytes, m->n_groups, &nothing, m->sim.budget,
+                           upper->slots, err));
     for (uint32_t k = 0; k < m->n_groups; k++) {
         upper->rows += upper->slots[k];
         upper->bytes += (size_t)upper->slots[k] * m->bytes[k].row_bytes;
     }
     upper->stay = og__policy_is_static(p->device->kind) && og__policy_is_static(p->host->kind);
     upper->first = upper->stay && m->device_is_paired && p->device->kind == p->host->kind;
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- one pair of sizes ---- */

@@ -14,10 +14,8 @@ int og__simulator_open_dataset(struct simulator *m, const char *dataset, struct 
 {
     if (m->opt.epochs == 0)
         return og__fail(err, -EINVAL, "give --epochs 1 or more", "--epochs 0: no batches");
-    int rc = og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED | OG__WANT_COUNTED,
-                              NULL, m->observer, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__session_open(&m->s, dataset, &m->opt, OG__WANT_UNEVALUATED | OG__WANT_COUNTED, NULL,
+                           m->observer, err));
     struct og_session *s = m->s;
     m->most_batches = (uint32_t)og__schedule_items(&s->workload.schedule);
     m->longest = OG_MIN(og__input_rows(&s->workload), s->workload.n_nodes);
@@ -84,9 +82,7 @@ static int measure_batches(struct simulator *m, const struct og_npy *ptr, struct
     int64_t before = 0;
     for (int64_t first = 0; first < ptr->shape[0]; first += (int64_t)OG_COUNT(offset)) {
         int64_t n = OG_MIN(ptr->shape[0] - first, (int64_t)OG_COUNT(offset));
-        int rc = og__npy_read_int64(ptr, first, n, offset, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__npy_read_int64(ptr, first, n, offset, err));
         for (int64_t i = 0; i < n; i++) {
             uint64_t rows = offset[i] > before ? (uint64_t)offset[i] - (uint64_t)before : 0;
             m->longest = OG_MAX(m->longest, OG_MIN(rows, m->sim.n_nodes));
@@ -117,21 +113,19 @@ int og__simulator_open_trace(struct simulator *m, const char *dir, struct og_err
 {
     const struct og_log log = {m->observer ? m->observer->message : NULL,
                                m->observer ? m->observer->arg : NULL};
-    int rc;
-    OG_TRY(og__options_resolve(&m->opt, &log, err));
-    OG_TRY(og__trace_describe(&m->folder.said, dir, err));
+    OG_DO(og__options_resolve(&m->opt, &log, err));
+    OG_DO(og__trace_describe(&m->folder.said, dir, err));
     m->dir = dir;
-    OG_TRY(og__simulator_know_trace(m, err));
-    OG_TRY(og__pool_open(&m->pool, m->opt.threads, err));
+    OG_DO(og__simulator_know_trace(m, err));
+    OG_DO(og__pool_open(&m->pool, m->opt.threads, err));
     m->n_nodes = m->sim.n_nodes = m->folder.said.n_nodes;
     m->sim.pool = m->pool;
     m->sim.budget = m->budget = og__budget_new((size_t)m->opt.memory.value);
     if (!m->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
-    OG_TRY(measure_trace(m, dir, err));
+    OG_DO(measure_trace(m, dir, err));
     m->epoch = OG_MIN(OG_MAX(m->folder.said.batches_per_epoch, 1u), OG_MAX(m->most_batches, 1u));
-out:
-    return rc;
+    return 0;
 }
 
 int og__simulator_read(struct simulator *m, const char *dir, struct og_err *err)

@@ -31,8 +31,7 @@ int og__simulator_know_graph(struct simulator *m, struct og_err *err)
 {
     const struct og_graph *g = m->s->workload.row_graph;
     const uint32_t of_nodes = m->s->workload.graph->n_groups;
-    int rc;
-    OG_TRY(open_groups(m, g->n_groups, og__group_bytes_of_graph(g), err));
+    OG_DO(open_groups(m, g->n_groups, og__group_bytes_of_graph(g), err));
     for (uint32_t k = 0; k < g->n_groups; k++) {
         m->group[k] = (struct simulated_group){.name = g->group[k].name,
                                                .first = (uint64_t)g->group[k].first,
@@ -41,11 +40,10 @@ int og__simulator_know_graph(struct simulator *m, struct og_err *err)
         if (g->group[k].state > 0)
             m->group[k].written_row = og__row_bytes(&g->group[k]);
         if (og__simulator_has_rows(m, k))
-            OG_TRY(og__gather_read_rule(&g->group[k], m->s->config.opt.io, m->s->budget,
-                                        &m->group[k].rule, err));
+            OG_DO(og__gather_read_rule(&g->group[k], m->s->config.opt.io, m->s->budget,
+                                       &m->group[k].rule, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Rows in a file of the trace's disk, as if they had been written here. */
@@ -86,18 +84,16 @@ int og__simulator_know_trace(struct simulator *m, struct og_err *err)
     const struct og_trace_description *said = &m->folder.said;
     static const char hint[] = "give the dataset, the trace with --samples, and the options it was "
                                "sampled with";
-    int rc;
     if (said->extras & OG__WITH_EDGES)
-        OG_TRY(og__fail(err, -ENOTSUP, hint, "%s: batches with features of edges", m->dir));
+        return og__fail(err, -ENOTSUP, hint, "%s: batches with features of edges", m->dir);
     if (said->n_relations > 0 && !said->has_types)
-        OG_TRY(og__fail(err, -ENOTSUP, hint,
+        return og__fail(err, -ENOTSUP, hint,
                         "%s: batches of a heterogeneous graph, without the names of its types",
-                        m->dir));
-    OG_TRY(open_groups(m, said->n_types, calloc(said->n_types, sizeof(*m->bytes)), err));
+                        m->dir);
+    OG_DO(open_groups(m, said->n_types, calloc(said->n_types, sizeof(*m->bytes)), err));
     for (uint32_t k = 0; k < said->n_types; k++)
-        OG_TRY(know_group(m, k, err));
-out:
-    return rc;
+        OG_DO(know_group(m, k, err));
+    return 0;
 }
 
 void og__simulator_forget_groups(struct simulator *m)
@@ -154,9 +150,7 @@ static int find_names(struct simulator *m, struct og_err *err)
 
 int og__simulator_keep_rows(struct simulator *m, struct og_err *err)
 {
-    const int rc = find_names(m, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(find_names(m, err));
     uint64_t *ptr = (uint64_t *)m->folder.trace.ptr; /* ours to change */
     uint32_t *ids = (uint32_t *)m->folder.trace.ids;
     uint64_t first = 0;

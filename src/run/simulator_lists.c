@@ -39,15 +39,13 @@ int og__simulator_add_policy(struct simulator *m, char *word, struct og_err *err
     }
     p->name = word;
     m->n_policies++;
-    int rc;
-    OG_TRY(og__options_copy(&p->opt, &m->opt, err));
-    OG_TRY(og_options_set(&p->opt, "policy", word, err));
+    OG_DO(og__options_copy(&p->opt, &m->opt, err));
+    OG_DO(og_options_set(&p->opt, "policy", word, err));
     p->kind = p->opt.policy;
     if (p->kind == OG_POLICY_AUTO)
-        OG_TRY(og__fail(err, -EINVAL, "name policies, such as --policy degree,belady",
-                        "policy: simulate does not take auto"));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, "name policies, such as --policy degree,belady",
+                        "policy: simulate does not take auto");
+    return 0;
 }
 
 int og__simulator_add_policies(struct simulator *m, const char *list, struct og_err *err)
@@ -68,9 +66,7 @@ int og__simulator_add_caches(struct simulator *m, const char *list, struct og_er
         struct og_options own = {0};
         if (m->n_caches == OG__MOST_SIZES)
             return og__fail(err, -EINVAL, NULL, "cache: at most %d at once", OG__MOST_SIZES);
-        int rc = og_options_set(&own, "cache", word, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og_options_set(&own, "cache", word, err));
         struct requested_cache *c = &m->cache[m->n_caches++];
         snprintf(c->name, WORD, "%s", word);
         c->amount = own.cache;

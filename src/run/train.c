@@ -45,33 +45,25 @@ static int take_next(struct og_trainer *t, struct og_err *err)
 {
     struct og_rank_report none = {.what = OG__HAS_NONE};
     struct og_part part;
-    int rc;
     if (!og__round_has_own(t))
         return og__round_take(t, &none, NULL, err);
-    OG_TRY(og__trainers_take(t->trainers, &part, err));
-    OG_TRY(take_part(t, &part, err));
-out:
-    return rc;
+    OG_DO(og__trainers_take(t->trainers, &part, err));
+    return take_part(t, &part, err);
 }
 
 static int begin_next(struct og_trainer *t, struct og_err *err)
 {
-    int rc = 0;
     while (og__round_waits(t))
-        OG_TRY(take_next(t, err));
-    OG_TRY(og__round_begin(t, err));
-out:
-    return rc;
+        OG_DO(take_next(t, err));
+    return og__round_begin(t, err);
 }
 
 /* Rounds that end before an item does, in which this rank has none, and what is before them. */
 static int begin_before(struct og_trainer *t, uint64_t item, struct og_err *err)
 {
-    int rc = 0;
     while (og__round_before(t, item))
-        OG_TRY(begin_next(t, err));
-out:
-    return rc;
+        OG_DO(begin_next(t, err));
+    return 0;
 }
 
 static int begin_own(struct og_trainer *t, const struct og_work *w, struct og_err *err)
@@ -104,17 +96,14 @@ static int train_batch(struct og_trainer *t, struct og_work *w, struct og_err *e
     const struct og_step key = {(uint64_t)s->config.opt.seed, w->descriptor.epoch,
                                 w->descriptor.batch};
     struct og_part part = {.work = w, .model = s->learner.model};
-    int rc;
-    OG_TRY(begin_own(t, w, err));
+    OG_DO(begin_own(t, w, err));
     const double start = og__now();
     t->steps.places = &w->places;
-    OG_TRY(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
-                          og__learner_view(s->learner.edges, &s->workload, w->rows),
-                          og__work_targets(&s->workload, w, t->labels), &key, &part.metrics, err));
+    OG_DO(og__steps_part(&t->steps, &w->sampled.batch, w->rows,
+                         og__learner_view(s->learner.edges, &s->workload, w->rows),
+                         og__work_targets(&s->workload, w, t->labels), &key, &part.metrics, err));
     part.seconds = og__now() - start;
-    OG_TRY(take_part(t, &part, err));
-out:
-    return rc;
+    return take_part(t, &part, err);
 }
 
 /* ---- by trainers ---- */
@@ -136,15 +125,11 @@ static int give_batch(struct og_trainer *t, const struct og_work *w, struct og_e
     const uint64_t left =
         og__schedule_batches(&s->workload.schedule, OG__TRAIN) - d->batch / og__rounds_ranks(t);
     int one;
-    int rc;
-    OG_TRY(begin_own(t, w, err));
+    OG_DO(begin_own(t, w, err));
     while ((one = og__trainers_pick(t->trainers, OG_MIN(w->behind + 1, left),
                                     og__device_rows_keeper(s->path.device_rows, w))) < 0)
-        OG_TRY(take_next(t, err));
-    OG_TRY(
-        og__trainers_give(t->trainers, one, w, &t->steps, og__rounds_behind(t, d), s->pool, err));
-out:
-    return rc;
+        OG_DO(take_next(t, err));
+    return og__trainers_give(t->trainers, one, w, &t->steps, og__rounds_behind(t, d), s->pool, err);
 }
 
 /* ---- evaluation ---- */
@@ -153,17 +138,14 @@ static int evaluate_batch(struct og_trainer *t, struct og_work *w, struct og_err
 {
     const void *targets = og__work_targets(&t->s->workload, w, t->labels);
     struct og_rank_report report = {.what = OG__HAS_PART};
-    int rc;
-    OG_TRY(begin_own(t, w, err));
-    OG_TRY(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows,
-                             og__learner_view(t->s->learner.edges, &t->s->workload, w->rows),
-                             targets, &report.metrics, err));
-    OG_TRY(og__scores_add(&t->scores, w->sampled.batch.n_seeds, targets, err));
-    OG_TRY(og__type_scores_add(&t->by_type, w, targets, err));
+    OG_DO(begin_own(t, w, err));
+    OG_DO(og__model_forward(t->s->learner.model, &w->sampled.batch, w->rows,
+                            og__learner_view(t->s->learner.edges, &t->s->workload, w->rows),
+                            targets, &report.metrics, err));
+    OG_DO(og__scores_add(&t->scores, w->sampled.batch.n_seeds, targets, err));
+    OG_DO(og__type_scores_add(&t->by_type, w, targets, err));
     og__count_evaluated(&report.counters, w);
-    OG_TRY(og__round_take(t, &report, NULL, err));
-out:
-    return rc;
+    return og__round_take(t, &report, NULL, err);
 }
 
 /* ---- the run's consumer ---- */
@@ -297,9 +279,8 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     t->best = og__alloc(s->budget, t->n_values * sizeof(float), "model", err);
     if (!t->labels || !t->best || opened < 0)
         return -ENOMEM;
-    int rc;
-    OG_TRY(og__type_scores_open(&t->by_type, &s->workload, s->learner.model, t->ranks->comm->n,
-                                t->ranks->comm->rank, s->budget, err));
+    OG_DO(og__type_scores_open(&t->by_type, &s->workload, s->learner.model, t->ranks->comm->n,
+                               t->ranks->comm->rank, s->budget, err));
     if (s->config.stores_rows)
         OG_TRY(og__learnt_open(&t->learnt, &s->workload, &s->config.opt, s->path.gather,
                                t->dir.path, s->budget, err));
@@ -307,25 +288,23 @@ static int start_run(struct og_trainer *t, struct og_err *err)
         OG_TRY(load_init(t, err));
     OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     t->steps.learnt = t->learnt;
-    OG_TRY(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->learner.ops, &s->config.log,
-                           s->budget, err));
+    OG_DO(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->learner.ops, &s->config.log,
+                          s->budget, err));
     if (og__exchanges(&s->config))
-        OG_TRY(open_exchange(t, err));
+        OG_DO(open_exchange(t, err));
     if (s->config.opt.resume)
-        OG_TRY(og__run_resume(t, err));
+        OG_DO(og__run_resume(t, err));
     og__watch_begin(&t->watch, &s->config.opt, &s->workload.shape, t->state.epochs);
-    OG_TRY(t->shares.transport->resume(&t->shares, err));
+    OG_DO(t->shares.transport->resume(&t->shares, err));
     if (og__trainers_all(&setup) > 0) {
-        OG_TRY(og__trainers_open(&t->trainers, &s->learner, &s->workload, &setup,
-                                 s->path.device_rows, og__device_plan(&s->given).of_trainer,
-                                 s->budget, err));
+        OG_DO(og__trainers_open(&t->trainers, &s->learner, &s->workload, &setup,
+                                s->path.device_rows, og__device_plan(&s->given).of_trainer,
+                                s->budget, err));
         s->path.idle_hooks = og__trainers_idle_hooks(t->trainers);
     }
     t->behind_most = rounds_at_trainers(t);
     og__session_count_prepared(s);
-    OG_TRY(t->files->begin(t, err));
-out:
-    return rc;
+    return t->files->begin(t, err);
 }
 
 static void end_run(struct og_trainer *t)

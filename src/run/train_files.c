@@ -147,13 +147,10 @@ static int write_plan(struct og_trainer *t, struct og_err *err)
 static int begin_files(struct og_trainer *t, struct og_err *err)
 {
     const struct og_options *opt = &t->s->config.opt;
-    int rc;
-    OG_TRY(write_plan(t, err));
-    OG_TRY(og__options_write_yaml(opt, t->dir.config, err));
+    OG_DO(write_plan(t, err));
+    OG_DO(og__options_write_yaml(opt, t->dir.config, err));
     t->log = og__rundir_metrics(&t->dir, opt->resume ? "a" : "w", err);
-    rc = t->log ? 0 : -errno;
-out:
-    return rc;
+    return t->log ? 0 : -errno;
 }
 
 /* Restores the run's other files to the position in resume.safetensors. It was written first, and
@@ -208,9 +205,7 @@ out:
 
 static int start_anew(struct og_trainer *t, struct og_err *err)
 {
-    const int rc = check_options(t, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(check_options(t, err));
     og__say(&t->s->config.log, OG__INFO, "%s: nothing to resume, starting a new run", t->dir.path);
     return og__rundir_cut_metrics(&t->dir, 0, 0, err);
 }

@@ -27,9 +27,7 @@ static int list_misses(struct og_verifier *v, const struct packed_file *c, uint3
                        uint32_t *n, struct og_err *err)
 {
     struct og_io_counts read;
-    int rc = og__samples_read(v->samples, batch, false, &v->batch, &read, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__samples_read(v->samples, batch, false, &v->batch, &read, err));
     const struct og_batch *b = &v->batch.batch;
     const size_t bytes = b->n_ids * sizeof(uint32_t);
     uint32_t *spare = og__verify_room(v, &v->spare, bytes, err);
@@ -55,14 +53,12 @@ static int compare_rows(struct og_verifier *v, const struct packed_file *c, uint
     if (!rows)
         return -ENOMEM;
     struct og_read_job job = {.rows = v->misses.data, .n = n, .out = rows};
-    int rc;
-    OG_TRY(og__reader_submit(c->features, &job, err));
-    OG_TRY(og__reader_wait(c->features, &job, err));
+    OG_DO(og__reader_submit(c->features, &job, err));
+    OG_DO(og__reader_wait(c->features, &job, err));
     if (n > 0 && memcmp(rows, v->chunk.data, bytes) != 0)
         og__verify_tell(v, anew, "%s: chunk %u: rows are not those of %s", c->path, chunk,
                         c->given->graph->path);
-out:
-    return rc;
+    return 0;
 }
 
 /* The chunk holds what the batch misses. */
@@ -70,13 +66,11 @@ static int compare_batch(struct og_verifier *v, const struct packed_file *c, uin
                          struct og_err *err)
 {
     uint32_t n = 0;
-    int rc;
-    OG_TRY(list_misses(v, c, c->draw * v->per_draw + chunk, &n, err));
-    OG_TRY(og__pack_holds(c->pack, chunk, v->misses.data, n, err));
+    OG_DO(list_misses(v, c, c->draw * v->per_draw + chunk, &n, err));
+    OG_DO(og__pack_holds(c->pack, chunk, v->misses.data, n, err));
     if (c->features)
-        OG_TRY(compare_rows(v, c, n, chunk, err));
-out:
-    return rc;
+        OG_DO(compare_rows(v, c, n, chunk, err));
+    return 0;
 }
 
 static int verify_chunk(struct og_verifier *v, const struct packed_file *c, uint32_t chunk,
@@ -189,13 +183,11 @@ static int read_list(struct og_verifier *v, const struct og_packs *packs, uint32
 static int verify_draw(struct og_verifier *v, const struct og_packs *packs, uint32_t draw,
                        struct og_err *err)
 {
-    int rc;
-    OG_TRY(read_list(v, packs, draw, err));
+    OG_DO(read_list(v, packs, draw, err));
     for (uint32_t k = 0; k < v->said.n_groups; k++)
         if (v->said.group[k].dim > 0)
-            OG_TRY(verify_group(v, packs, draw, k, err));
-out:
-    return rc;
+            OG_DO(verify_group(v, packs, draw, k, err));
+    return 0;
 }
 
 /* ---- all of them ---- */

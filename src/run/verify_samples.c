@@ -118,13 +118,11 @@ static int verify_files(struct og_verifier *v, struct og_err *err)
 {
     const char *file;
     json_t *said;
-    int rc = 0;
     json_object_foreach(json_object_get(v->description.root, "checksums"), file, said)
     {
-        OG_TRY(strchr(file, '/') ? check_reference(v, file) : verify_file(v, file, said, err));
+        OG_DO(strchr(file, '/') ? check_reference(v, file) : verify_file(v, file, said, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- batches ---- */
@@ -255,9 +253,7 @@ static void close_given(struct og_verifier *v)
 static int open_given(struct og_verifier *v, const char *dataset, struct og_err *err)
 {
     char why[OG__WHY];
-    int rc = og__graph_open(dataset, &v->given, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__graph_open(dataset, &v->given, err));
     const bool same = og__identity_same(&v->said.identity, &v->given->identity, why);
     if (same && v->given->has_types && !v->said.has_types) { /* it does not say of which types */
         close_given(v);

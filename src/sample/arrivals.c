@@ -18,21 +18,19 @@ int og__arrivals_open(struct og_arrivals *a, const struct og_graph *g, struct og
                       struct og_err *err)
 {
     int64_t time[PIECE];
-    int rc = 0;
     *a = (struct og_arrivals){.n = (size_t)g->n_nodes, .budget = b};
     a->node = og__alloc(b, a->n * sizeof(*a->node), part, err);
-    OG_TRY(a->node ? 0 : -ENOMEM);
+    OG_DO(a->node ? 0 : -ENOMEM);
     for (int64_t first = 0, n; first < g->n_nodes; first += n) {
         n = OG_MIN(g->n_nodes - first, (int64_t)PIECE);
-        OG_TRY(og__npy_read(&g->node_times, first, n, time, err));
+        OG_DO(og__npy_read(&g->node_times, first, n, time, err));
         for (int64_t i = 0; i < n; i++)
             a->node[first + i] = (struct og_timed){time[i], (uint32_t)(first + i)};
     }
     for (uint32_t k = 0; k < g->n_groups; k++)
         og__sort_in_place(a->node + g->group[k].first, (size_t)g->group[k].n_nodes,
                           sizeof(*a->node), by_time);
-out:
-    return rc;
+    return 0;
 }
 
 void og__arrivals_close(struct og_arrivals *a)

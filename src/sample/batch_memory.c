@@ -54,40 +54,35 @@ static size_t most_lists(const struct og_batch_caps *caps, unsigned extras, uint
 static int reserve_relations(struct og_batch_memory *m, const struct og_batch_caps *caps,
                              unsigned extras, uint32_t h, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__batch_grow(m, &m->relation[h], ((size_t)caps->n_relations + 1) * 4, 0, err));
-    OG_TRY(og__batch_grow(m, &m->dst[h], most_lists(caps, extras, h) * 4, 0, err));
-out:
-    return rc;
+    OG_DO(og__batch_grow(m, &m->relation[h], ((size_t)caps->n_relations + 1) * 4, 0, err));
+    return og__batch_grow(m, &m->dst[h], most_lists(caps, extras, h) * 4, 0, err);
 }
 
 int og__batch_reserve(struct og_batch_memory *m, const struct og_batch_caps *caps, unsigned extras,
                       struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t h = 0; h < caps->n_hops; h++) {
         const uint32_t at = og__arrays_at(extras, h);
         if ((extras & OG__WITH_DEGREES))
-            OG_TRY(og__batch_grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err));
+            OG_DO(og__batch_grow(m, &m->degree[h], caps->hop[h].n_src * 4, 0, err));
         if (og__is_part(extras, h, caps->n_hops))
             continue;
-        OG_TRY(og__batch_grow(m, &m->indptr[at], (most_lists(caps, extras, h) + 1) * 4, 0, err));
-        OG_TRY(og__batch_grow(m, &m->src[at], caps->hop[h].n_edges * 4, 0, err));
+        OG_DO(og__batch_grow(m, &m->indptr[at], (most_lists(caps, extras, h) + 1) * 4, 0, err));
+        OG_DO(og__batch_grow(m, &m->src[at], caps->hop[h].n_edges * 4, 0, err));
         if ((extras & OG__WITH_WEIGHTS))
-            OG_TRY(og__batch_grow(m, &m->weight[at], caps->hop[h].n_edges * 4, 0, err));
+            OG_DO(og__batch_grow(m, &m->weight[at], caps->hop[h].n_edges * 4, 0, err));
         if ((extras & OG__WITH_EDGES))
-            OG_TRY(og__batch_grow(m, &m->edge[at], caps->hop[h].n_edges * 4, 0, err));
+            OG_DO(og__batch_grow(m, &m->edge[at], caps->hop[h].n_edges * 4, 0, err));
         if ((extras & OG__WITH_RELATIONS))
-            OG_TRY(reserve_relations(m, caps, extras, h, err));
+            OG_DO(reserve_relations(m, caps, extras, h, err));
     }
-    OG_TRY(og__batch_grow(m, &m->ids, ids_bytes(caps, extras), 0, err));
-    OG_TRY(og__batch_grow(m, &m->units, units_bytes(caps, extras), 0, err));
+    OG_DO(og__batch_grow(m, &m->ids, ids_bytes(caps, extras), 0, err));
+    OG_DO(og__batch_grow(m, &m->units, units_bytes(caps, extras), 0, err));
     if (extras & OG__WITH_TREES) {
-        OG_TRY(og__batch_grow(m, &m->row, ids_bytes(caps, extras), 0, err));
-        OG_TRY(og__batch_grow(m, &m->node, ids_bytes(caps, extras), 0, err));
+        OG_DO(og__batch_grow(m, &m->row, ids_bytes(caps, extras), 0, err));
+        OG_DO(og__batch_grow(m, &m->node, ids_bytes(caps, extras), 0, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 size_t og__batch_bytes(const struct og_batch_caps *caps, unsigned extras)

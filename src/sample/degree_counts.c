@@ -53,17 +53,14 @@ static int write_type(struct og_npy_writer *w, uint32_t type, const uint32_t *de
                       uint64_t *small, struct og_err *err)
 {
     uint64_t n_large = 0;
-    int rc = 0;
     memset(small, 0, og__degree_counts_bytes());
     for (uint64_t v = 0; v < n; v++) {
         n_large += degree[v] >= SMALL;
         small[degree[v] % SMALL] += degree[v] < SMALL;
     }
     for (uint64_t d = 0; d < SMALL; d++)
-        OG_TRY(write_row(w, type, d, small[d], err));
-    rc = write_large(w, type, degree, n, n_large, err);
-out:
-    return rc;
+        OG_DO(write_row(w, type, d, small[d], err));
+    return write_large(w, type, degree, n, n_large, err);
 }
 
 int og__degree_counts_write(const char *dir, const struct og_trace_type *type, uint32_t n_types,
@@ -122,22 +119,20 @@ static int go_on_to(struct og_degree_counts *c, uint32_t type, struct og_err *er
 int og__degree_counts_add(struct og_degree_counts *c, const int64_t row[COLUMNS],
                           struct og_err *err)
 {
-    int rc = 0;
     if (row[0] < c->type || row[0] >= c->of->n_types)
-        OG_TRY(wrong(c, "types that do not ascend, or are not the graph's", err));
-    OG_TRY(go_on_to(c, (uint32_t)row[0], err));
+        OG_DO(wrong(c, "types that do not ascend, or are not the graph's", err));
+    OG_DO(go_on_to(c, (uint32_t)row[0], err));
     const struct og_trace_type *t = &c->of->type[c->type];
     const uint64_t first = first_of(c, c->type) + c->at;
     if (t->dim == 0 || row[1] <= c->last || row[1] > UINT32_MAX)
-        OG_TRY(wrong(c, "degrees that do not ascend, or of a type without features", err));
+        OG_DO(wrong(c, "degrees that do not ascend, or of a type without features", err));
     if (row[2] < 1 || (uint64_t)row[2] > t->end - first)
-        OG_TRY(wrong(c, "more nodes than the type has, or none", err));
+        OG_DO(wrong(c, "more nodes than the type has, or none", err));
     for (uint64_t i = 0; i < (uint64_t)row[2]; i++)
         c->degree[first + i] = (uint32_t)row[1];
     c->at += (uint64_t)row[2];
     c->last = row[1];
-out:
-    return rc;
+    return 0;
 }
 
 int og__degree_counts_end(struct og_degree_counts *c, struct og_err *err)
@@ -148,18 +143,15 @@ int og__degree_counts_end(struct og_degree_counts *c, struct og_err *err)
 static int read_rows(const struct og_npy *a, struct og_degree_counts *c, struct og_err *err)
 {
     int64_t rows[CHUNK][COLUMNS];
-    int rc = 0;
     if (a->type != OG__NPY_I64 || a->ndim != 2 || a->shape[1] != COLUMNS)
         return wrong(c, "not rows of type, degree and nodes", err);
     for (int64_t done = 0, n; done < a->shape[0]; done += n) {
         n = OG_MIN(a->shape[0] - done, (int64_t)CHUNK);
-        OG_TRY(og__npy_read(a, done, n, rows, err));
+        OG_DO(og__npy_read(a, done, n, rows, err));
         for (int64_t i = 0; i < n; i++)
-            OG_TRY(og__degree_counts_add(c, rows[i], err));
+            OG_DO(og__degree_counts_add(c, rows[i], err));
     }
-    rc = og__degree_counts_end(c, err);
-out:
-    return rc;
+    return og__degree_counts_end(c, err);
 }
 
 int og__degree_counts_read(const char *dir, const struct og_trace_description *of, uint32_t *degree,

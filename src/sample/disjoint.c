@@ -284,11 +284,9 @@ static int sample_node(struct og_hop *h, uint32_t i, const struct og_allowed *a,
     const uint32_t *picks;
     int64_t n;
     const int64_t first = og__tree_draw(h, h->nodes[i], og__tree_of(h, i), a, &picks, &n);
-    int rc = 0;
     for (int64_t k = 0; k < n; k++)
-        OG_TRY(push_place(h, i, place_at(a, first + (picks ? picks[k] : k)), list, err));
-out:
-    return rc;
+        OG_DO(push_place(h, i, place_at(a, first + (picks ? picks[k] : k)), list, err));
+    return 0;
 }
 
 /* ---- in memory ---- */
@@ -387,9 +385,7 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
             OG_TRY(sample_node(h, first + i, &a, NULL, err));
         }
     }
-    OG_TRY(og__flush_edges(h, err));
-out:
-    return rc;
+    return og__flush_edges(h, err);
 }
 
 /* ---- from disk, one batch: all trees that have a node share its list ---- */
@@ -400,15 +396,12 @@ static int read_times(struct og_hop *h, uint32_t first, uint32_t *taken, struct 
     struct og_sampler *s = h->s;
     struct og_disjoint *d = s->state;
     const struct og_list_times *of = og__hop_times(h);
-    int rc = 0;
     if (!of->file)
         return 0;
     if (!d->times)
-        OG_TRY(og__lists_open(&d->times, s->topology, of->file, s->budget, err));
-    OG_TRY(og__lists_read(d->times, s->topology, NULL, h->nodes + first, *taken, taken, &s->reads,
-                          err));
-out:
-    return rc;
+        OG_DO(og__lists_open(&d->times, s->topology, of->file, s->budget, err));
+    return og__lists_read(d->times, s->topology, NULL, h->nodes + first, *taken, taken, &s->reads,
+                          err);
 }
 
 static int by_node(const void *a, const void *b)
@@ -458,15 +451,13 @@ static void draw_by_node(struct og_hop *h, uint32_t first, uint32_t n)
 static int push_drawn(struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
 {
     const struct og_disjoint *d = h->s->state;
-    int rc = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct og_list list = og__hop_list(h, first, i);
         og__begin_list(h, first + i);
         for (uint32_t j = 0; j < d->n[i]; j++)
-            OG_TRY(push_place(h, first + i, d->place[i * (size_t)d->width + j], &list, err));
+            OG_DO(push_place(h, first + i, d->place[i * (size_t)d->width + j], &list, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- in group sampling: lists in memory, in order ---- */
@@ -487,22 +478,20 @@ static int arrange(const struct og_hop *h, uint32_t v, const struct og_list *lis
 {
     const struct og_list_times *of = og__hop_times(h);
     const struct og_disjoint *d = h->s->state;
-    int rc = 0;
     if (!of)
         return 0;
-    OG_TRY(of->node ? og__check_sources(h->s->topology, list, v, err) : 0);
-    OG_TRY(check_order(h, v, list, err));
+    OG_DO(of->node ? og__check_sources(h->s->topology, list, v, err) : 0);
+    OG_DO(check_order(h, v, list, err));
     if (of->sorted || is_in_order(of, list))
         return 0;
-    OG_TRY(open_sorting(h, err));
+    OG_DO(open_sorting(h, err));
     sort_list(h, list);
     move_elements(d, list->ids, list->wide ? sizeof(int64_t) : sizeof(uint32_t), list->n);
     if (list->weights)
         move_elements(d, list->weights, sizeof(float), list->n);
     if (list->times)
         move_elements(d, list->times, sizeof(int64_t), list->n);
-out:
-    return rc;
+    return 0;
 }
 
 static int take(const struct og_hop *h, uint32_t v, uint32_t tree, const struct og_list *list,
@@ -512,11 +501,9 @@ static int take(const struct og_hop *h, uint32_t v, uint32_t tree, const struct 
     const uint32_t *picks;
     int64_t n;
     const int64_t first = og__tree_draw(h, v, tree, &a, &picks, &n);
-    int rc = 0;
     for (int64_t k = 0; k < n; k++)
-        OG_TRY(og__take_neighbor(h, v, list, a.first + first + (picks ? picks[k] : k), out, err));
-out:
-    return rc;
+        OG_DO(og__take_neighbor(h, v, list, a.first + first + (picks ? picks[k] : k), out, err));
+    return 0;
 }
 
 /* ---- from disk, one batch ---- */
@@ -524,17 +511,15 @@ out:
 /* Each destination by itself. */
 static int sample_lists(struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct og_list list = timed_list(h, first, i);
         const int64_t time = h->s->trees->time[og__tree_of(h, first + i)];
         sort_list(h, &list);
         const struct og_allowed a = allowed_of_sorted(h, list.n, time);
         og__begin_list(h, first + i);
-        OG_TRY(sample_node(h, first + i, &a, &list, err));
+        OG_DO(sample_node(h, first + i, &a, &list, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int sample_from_disk(struct og_hop *h, struct og_err *err)
@@ -544,23 +529,20 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     const uint32_t n = h->block->n_dst;
     const bool shares = h->fanout >= 0 && h->fanout <= MOST_WIDTH;
     uint32_t taken;
-    int rc;
     if (!times || times->sorted)
         return og__tree_blocks_hop(h, &d->blocks, err);
-    OG_TRY(open_sorting(h, err));
+    OG_DO(open_sorting(h, err));
     for (uint32_t first = h->first; first < n; first += taken) {
-        OG_TRY(og__hop_lists(h, first, h->weight != NULL, &taken, err));
-        OG_TRY(read_times(h, first, &taken, err));
+        OG_DO(og__hop_lists(h, first, h->weight != NULL, &taken, err));
+        OG_DO(read_times(h, first, &taken, err));
         if (shares) {
             draw_by_node(h, first, taken);
-            OG_TRY(push_drawn(h, first, taken, err));
+            OG_DO(push_drawn(h, first, taken, err));
         } else {
-            OG_TRY(sample_lists(h, first, taken, err));
+            OG_DO(sample_lists(h, first, taken, err));
         }
     }
-    OG_TRY(og__number_window(h, err));
-out:
-    return rc;
+    return og__number_window(h, err);
 }
 
 static int sample_hop(struct og_hop *h, struct og_err *err)

@@ -140,7 +140,6 @@ static int find_prefixes(struct og_hop *h, struct og_tree_blocks *b, uint32_t fi
 static int draw_prefixes(struct og_hop *h, struct og_tree_blocks *b, uint32_t first, uint32_t from,
                          uint32_t n, uint32_t *taken, uint64_t *drawn, struct og_err *err)
 {
-    int rc = 0;
     *drawn = 0;
     for (*taken = 0; *taken < n; ++*taken) {
         const uint32_t i = from + *taken, v = h->nodes[first + i];
@@ -151,13 +150,12 @@ static int draw_prefixes(struct og_hop *h, struct og_tree_blocks *b, uint32_t fi
         const int64_t begin = og__tree_draw(h, v, og__tree_of(h, first + i), &a, &picks, &k);
         if (*taken > 0 && *drawn + (uint64_t)k > b->room)
             break; /* it is drawn again, the same */
-        OG_TRY(*taken > 0 ? 0 : make_room(h->s, b, (size_t)k, h->s->how.weights, err));
+        OG_DO(*taken > 0 ? 0 : make_room(h->s, b, (size_t)k, h->s->how.weights, err));
         b->n[i] = (uint32_t)k;
         for (int64_t j = 0; j < k; j++)
             b->place[(*drawn)++] = (uint32_t)(a.first + begin + (picks ? picks[j] : j));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int fetch_drawn(struct og_hop *h, const struct og_tree_blocks *b, uint32_t first,
@@ -165,44 +163,39 @@ static int fetch_drawn(struct og_hop *h, const struct og_tree_blocks *b, uint32_
 {
     const struct og_held_blocks *held = b->prefixes ? og__prefixes_sources(b->prefixes) : NULL;
     uint32_t at = 0;
-    int rc;
-    OG_TRY(og__number_window(h, err)); /* which fetching needs */
-    OG_TRY(og__fetch_begin(h->s, b->id, b->weight, drawn, held, err));
+    OG_DO(og__number_window(h, err)); /* which fetching needs */
+    OG_DO(og__fetch_begin(h->s, b->id, b->weight, drawn, held, err));
     for (uint32_t i = from; i < from + n; at += b->n[i++])
         if (b->n[i] > 0)
             og__fetch_want(h->s, at, h->nodes[first + i], b->place + at, b->n[i]);
-    OG_TRY(og__fetch(h->s, err));
+    OG_DO(og__fetch(h->s, err));
     at = 0;
     for (uint32_t i = from; i < from + n; i++) {
         const int64_t begin = b->list[i].begin;
         og__begin_list(h, first + i);
         for (uint32_t k = 0; k < b->n[i]; k++, at++) {
             og__push_into(h, og__tree_of(h, first + i));
-            OG_TRY(og__push_drawn(h, b->id[at], h->weight ? b->weight + at : NULL,
-                                  begin + b->place[at], err));
+            OG_DO(og__push_drawn(h, b->id[at], h->weight ? b->weight + at : NULL,
+                                 begin + b->place[at], err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__tree_blocks_hop(struct og_hop *h, struct og_tree_blocks **out, struct og_err *err)
 {
     const uint32_t end = h->block->n_dst;
-    int rc;
-    OG_TRY(open_blocks(h, out, err));
+    OG_DO(open_blocks(h, out, err));
     struct og_tree_blocks *b = *out;
     for (uint32_t first = h->first, n; first < end; first += n) {
         uint32_t taken;
         uint64_t drawn;
         n = OG_MIN(end - first, b->most);
-        OG_TRY(find_prefixes(h, b, first, &n, err));
+        OG_DO(find_prefixes(h, b, first, &n, err));
         for (uint32_t from = 0; from < n; from += taken) {
-            OG_TRY(draw_prefixes(h, b, first, from, n - from, &taken, &drawn, err));
-            OG_TRY(fetch_drawn(h, b, first, from, taken, drawn, err));
+            OG_DO(draw_prefixes(h, b, first, from, n - from, &taken, &drawn, err));
+            OG_DO(fetch_drawn(h, b, first, from, taken, drawn, err));
         }
     }
-    OG_TRY(og__number_window(h, err));
-out:
-    return rc;
+    return og__number_window(h, err);
 }

@@ -135,20 +135,17 @@ static int open_fetching(struct og_sampler *s, struct fetching *f, const struct 
                          struct og_err *err)
 {
     const struct og_topology_disk_options *opt = &s->topology->disk->opt;
-    int rc = 0;
     f->of = of;
     f->size = og__npy_size(of->array->type);
     f->round_blocks = blocks_a_round(opt, of->n_blocks);
     for (int i = 0; i < ROUNDS; i++)
-        OG_TRY(take_round(s, f, &f->round[i], err));
+        OG_DO(take_round(s, f, &f->round[i], err));
     f->requested = og__alloc(s->budget, og__bits_words(of->n_blocks) * 8, part, err);
     f->rank = og__alloc(s->budget, og__bits_words(of->n_blocks) * 4, part, err);
     if (!f->requested || !f->rank)
-        OG_TRY(-ENOMEM);
-    rc = og__reader_open(&f->reader, of->array->path, of->base, OG__LIST_BLOCK, of->n_blocks,
-                         &opt->reader, s->budget, err);
-out:
-    return rc;
+        OG_DO(-ENOMEM);
+    return og__reader_open(&f->reader, of->array->path, of->base, OG__LIST_BLOCK, of->n_blocks,
+                           &opt->reader, s->budget, err);
 }
 
 static void close_fetching(struct og_sampler *s, struct fetching *f)
@@ -215,9 +212,7 @@ static int reserve_edges(struct og_sampler *s, struct fetching *f, size_t n, str
 static int begin(struct og_sampler *s, struct fetching *f, uint32_t *out, uint64_t n,
                  struct og_err *err)
 {
-    int rc = reserve_edges(s, f, n, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(reserve_edges(s, f, n, err));
     f->out = out;
     f->n_edges = n;
     memset(f->requested, 0, og__bits_words(f->of->n_blocks) * 8);
@@ -229,14 +224,12 @@ static int begin(struct og_sampler *s, struct fetching *f, uint32_t *out, uint64
 int og__fetch_begin(struct og_sampler *s, uint32_t *src, float *weight, uint64_t n,
                     const struct og_held_blocks *held, struct og_err *err)
 {
-    int rc;
-    OG_TRY(s->disk ? 0 : open_disk(s, err));
-    OG_TRY(begin(s, &s->disk->sources, src, n, err));
+    OG_DO(s->disk ? 0 : open_disk(s, err));
+    OG_DO(begin(s, &s->disk->sources, src, n, err));
     s->disk->sources.held = held;
     if (weight || (n == 0 && s->disk->weights.of)) /* a hop without edges has no array */
-        OG_TRY(begin(s, &s->disk->weights, (uint32_t *)(void *)weight, n, err));
-out:
-    return rc;
+        OG_DO(begin(s, &s->disk->weights, (uint32_t *)(void *)weight, n, err));
+    return 0;
 }
 
 /* Cached edges in the window are fetched: their memory has arrived meanwhile. */
@@ -362,9 +355,7 @@ static int start_round(struct fetching *f, struct round *r, uint64_t *next, uint
 static int finish_round(struct og_sampler *s, struct fetching *f, struct round *r,
                         struct og_err *err)
 {
-    int rc = og__reader_wait(f->reader, &r->job, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__reader_wait(f->reader, &r->job, err));
     s->reads.io.reads += r->job.counts.reads;
     s->reads.io.bytes += r->job.counts.bytes;
     return take_blocks(f, r->blocks[0], r->blocks[r->job.n - 1], r->before, r->data, err);
@@ -388,25 +379,20 @@ static int read_rounds(struct og_sampler *s, struct fetching *f, struct og_err *
 {
     uint64_t next = 0;
     uint32_t before = 0;
-    int rc;
     s->reads.passes += og__bits_count(f->requested, f->of->n_blocks, f->rank) > 0;
-    OG_TRY(start_round(f, &f->round[0], &next, &before, err));
+    OG_DO(start_round(f, &f->round[0], &next, &before, err));
     for (int i = 0; f->round[i].job.n > 0; i = !i)
-        OG_TRY(take_turn(s, f, i, &next, &before, err));
-out:
-    return rc;
+        OG_DO(take_turn(s, f, i, &next, &before, err));
+    return 0;
 }
 
 static int fetch(struct og_sampler *s, struct fetching *f, struct og_err *err)
 {
     const uint32_t tail = (uint32_t)f->of->n_blocks, held = HELD(f->of);
-    int rc;
-    OG_TRY(take_blocks(f, tail, tail, 0, f->of->tail, err));
+    OG_DO(take_blocks(f, tail, tail, 0, f->of->tail, err));
     if (f->held && f->held->n > 0)
-        OG_TRY(take_blocks(f, held, held + f->held->n - 1, 0, f->held->data, err));
-    OG_TRY(read_rounds(s, f, err));
-out:
-    return rc;
+        OG_DO(take_blocks(f, held, held + f->held->n - 1, 0, f->held->data, err));
+    return read_rounds(s, f, err);
 }
 
 int og__fetch(struct og_sampler *s, struct og_err *err)
@@ -423,14 +409,12 @@ int og__number_fetched(struct og_hop *h, uint64_t n, struct og_err *err)
 {
     struct og_sampler *s = h->s;
     const uint64_t end = h->block->n_edges + n;
-    int rc = 0;
     while (h->block->n_edges < end) {
         s->filled = OG_MIN((size_t)(end - h->block->n_edges), (size_t)OG__WINDOW);
         memcpy(s->node, h->block->src + h->block->n_edges, s->filled * sizeof(*s->node));
         for (size_t i = 0; h->base > 0 && i < s->filled; i++)
             s->node[i] += h->base;
-        OG_TRY(og__number_nodes(h, err));
+        OG_DO(og__number_nodes(h, err));
     }
-out:
-    return rc;
+    return 0;
 }

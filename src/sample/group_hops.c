@@ -232,9 +232,8 @@ static int sample_step(struct og_group_sampling *t, struct og_group_sampling_cou
     const struct og_topology *lists = og__group_lists_at(t, t->list, t->step);
     struct og_pass *pass = pass_at(t);
     uint64_t n_requested;
-    int rc;
     clear_bits(pass);
-    OG_TRY(run_tasks(t, t->n, want_batch, err));
+    OG_DO(run_tasks(t, t->n, want_batch, err));
     og__group_drop_runs(t, pass);
     n_requested = count_bits(pass);
     counts->requested.blocks[t->hop] += n_requested;
@@ -242,11 +241,10 @@ static int sample_step(struct og_group_sampling *t, struct og_group_sampling_cou
     t->ops->cut(lists, pass);
     pass->n_batches = t->n;
     pass->run = og__alloc(t->budget, og__group_runs_bytes(pass), part, err);
-    OG_TRY(pass->run || og__group_runs_bytes(pass) == 0 ? 0 : -ENOMEM);
+    OG_DO(pass->run || og__group_runs_bytes(pass) == 0 ? 0 : -ENOMEM);
     if (pass->requested.n_ranges > 0)
-        OG_TRY(read_ranges(t, pass, &counts->structure.io, err));
-out:
-    return rc;
+        OG_DO(read_ranges(t, pass, &counts->structure.io, err));
+    return 0;
 }
 
 static int sample_hop(struct og_group_sampling *t, struct og_group_sampling_counts *counts,

@@ -62,33 +62,28 @@ static int open_pass(struct og_group_sampling *t, uint32_t list, uint32_t step, 
                      struct og_err *err)
 {
     const struct og_topology *lists = og__group_lists_at(t, list, step);
-    int rc = 0;
     p->shift = t->sizes.shift;
     if (!lists)
         return 0;
     const struct og_npy *beside[OG__PASS_ARRAYS - 1];
     p->requested.n_arrays =
         1 + og__arrays_beside(lists->disk->of, &t->lane[0].sampler->how, beside);
-    OG_TRY(open_array(t, p, 0, &lists->disk->lists, err));
+    OG_DO(open_array(t, p, 0, &lists->disk->lists, err));
     for (uint32_t a = 1; a < p->requested.n_arrays; a++)
-        OG_TRY(open_array(t, p, a, &t->beside[a - 1][list], err));
+        OG_DO(open_array(t, p, a, &t->beside[a - 1][list], err));
     p->cut = og__alloc(t->budget, cuts_bytes(p), part, err);
-    rc = p->cut ? 0 : -ENOMEM;
-out:
-    return rc;
+    return p->cut ? 0 : -ENOMEM;
 }
 
 static int open_passes(struct og_group_sampling *t, struct og_err *err)
 {
     const uint32_t steps = t->shape.steps;
-    int rc = 0;
     t->pass = calloc(og__group_passes(t), sizeof(*t->pass));
-    OG_TRY(t->pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
+    OG_DO(t->pass ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", part));
     for (size_t i = 0; i < og__group_passes(t); i++)
-        OG_TRY(open_pass(t, (uint32_t)(i / steps % t->n_lists), (uint32_t)(i % steps), &t->pass[i],
-                         err));
-out:
-    return rc;
+        OG_DO(open_pass(t, (uint32_t)(i / steps % t->n_lists), (uint32_t)(i % steps), &t->pass[i],
+                        err));
+    return 0;
 }
 
 static int lay_beside(struct og_group_sampling *t, uint32_t list, struct og_err *err)
@@ -97,23 +92,19 @@ static int lay_beside(struct og_group_sampling *t, uint32_t list, struct og_err 
     const struct og_npy *beside[OG__PASS_ARRAYS - 1];
     const uint32_t n =
         lists ? og__arrays_beside(lists->disk->of, &t->lane[0].sampler->how, beside) : 0;
-    int rc = 0;
     for (uint32_t a = 0; a < n; a++)
-        OG_TRY(og__blocks_lay(&t->beside[a][list], beside[a], err));
-out:
-    return rc;
+        OG_DO(og__blocks_lay(&t->beside[a][list], beside[a], err));
+    return 0;
 }
 
 static int open_beside(struct og_group_sampling *t, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t a = 0; a + 1 < t->shape.n_arrays; a++)
         if (!(t->beside[a] = calloc(t->n_lists, sizeof(*t->beside[a]))))
             return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
     for (uint32_t r = 0; r < t->n_lists; r++)
-        OG_TRY(lay_beside(t, r, err));
-out:
-    return rc;
+        OG_DO(lay_beside(t, r, err));
+    return 0;
 }
 
 size_t og__group_runs_bytes(const struct og_pass *p)
@@ -272,42 +263,34 @@ int og__group_keep_found(struct og_group_sampling *t, struct og_sampler *s,
 {
     uint32_t *start = og__group_starts(t, m, hop);
     struct og_grouped by;
-    int rc;
-    OG_TRY(og__sort_by_group(s, nodes->id, (uint32_t)nodes->n, start, &by, err));
-    OG_TRY(keep(t, &m->found[hop], by.number, start[t->n_groups], err));
-    OG_TRY(keep_trees(t, &m->tree[hop], by.position, nodes->tree, start[t->n_groups], err));
-out:
-    return rc;
+    OG_DO(og__sort_by_group(s, nodes->id, (uint32_t)nodes->n, start, &by, err));
+    OG_DO(keep(t, &m->found[hop], by.number, start[t->n_groups], err));
+    return keep_trees(t, &m->tree[hop], by.position, nodes->tree, start[t->n_groups], err);
 }
 
 /* The caller's are those of another batch by then. */
 static int keep_times(struct og_group_sampling *t, struct og_group_member *m, uint32_t n,
                       struct og_err *err)
 {
-    int rc = 0;
     if (!m->key.times)
         return 0;
-    OG_TRY(og__words_reserve(&m->times, 2 * (size_t)n, t->budget, err));
+    OG_DO(og__words_reserve(&m->times, 2 * (size_t)n, t->budget, err));
     if (n > 0)
         memcpy(m->times.data, m->key.times, n * sizeof(*m->key.times));
     m->key.times = (const void *)m->times.data;
-out:
-    return rc;
+    return 0;
 }
 
 int og__group_sampling_add(struct og_group_sampling *t, const uint32_t *seeds, uint32_t n_seeds,
                            const struct og_sample_key *key, struct og_err *err)
 {
     struct og_group_member *m = &t->member[t->n++];
-    int rc;
     *m = (struct og_group_member){.key = *key};
-    OG_TRY(keep(t, &m->seeds, seeds, n_seeds, err));
-    OG_TRY(og__words_reserve(&m->start, (size_t)t->n_hops * (t->n_groups + 1), t->budget, err));
-    OG_TRY(keep_times(t, m, n_seeds, err));
-    OG_TRY(og__group_keep_found(t, t->lane[0].sampler, m, 0,
-                                &(struct og_nodes){.id = seeds, .n = n_seeds}, err));
-out:
-    return rc;
+    OG_DO(keep(t, &m->seeds, seeds, n_seeds, err));
+    OG_DO(og__words_reserve(&m->start, (size_t)t->n_hops * (t->n_groups + 1), t->budget, err));
+    OG_DO(keep_times(t, m, n_seeds, err));
+    return og__group_keep_found(t, t->lane[0].sampler, m, 0,
+                                &(struct og_nodes){.id = seeds, .n = n_seeds}, err);
 }
 
 struct og_runs og__group_runs(const struct og_group_sampling *t, struct og_group_lane *lane,

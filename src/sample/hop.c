@@ -13,23 +13,19 @@ int og__fit_table(struct og_sampler *s, uint64_t ids, const uint32_t *known, uin
     if (size <= s->table.size)
         return 0;
     og__id_table_close(&s->table, STRIDE, s->budget, part);
-    int rc;
-    OG_TRY(og__id_table_open(&s->table, size, STRIDE, s->budget, part, err));
+    OG_DO(og__id_table_open(&s->table, size, STRIDE, s->budget, part, err));
     for (uint32_t i = 0; i < n; i++)
         og__id_place(&s->table, known[i], i);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- units of edges ---- */
 
 static int fit_table(struct og_sampler *s, uint64_t units, struct og_err *err)
 {
-    int rc = 0;
     while (units > og__id_table_room(&s->units))
-        OG_TRY(og__id_table_grow(&s->units, STRIDE, s->budget, part, err));
-out:
-    return rc;
+        OG_DO(og__id_table_grow(&s->units, STRIDE, s->budget, part, err));
+    return 0;
 }
 
 static int fit_list(struct og_batch_memory *out, size_t more, struct og_err *err)
@@ -50,17 +46,16 @@ int og__number_edges(struct og_hop *h, uint64_t at, const int64_t *edge, size_t 
     struct og_batch *b = &h->out->batch;
     const struct og_edge_unit of = s->how.edges[h->relation];
     uint32_t *n_units = &s->n_units[h->relation];
-    int rc;
     if (of.rows == 0) {
         for (size_t i = 0; i < n; i++)
             h->edge[at + i] = of.places ? (uint32_t)edge[i] : 0;
         return 0;
     }
-    OG_TRY(fit_table(s, b->n_units + n, err));
-    OG_TRY(fit_list(h->out, n, err));
+    OG_DO(fit_table(s, b->n_units + n, err));
+    OG_DO(fit_list(h->out, n, err));
     if ((*n_units + n) * of.rows > UINT32_MAX)
-        OG_TRY(og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with more than %u edge rows",
-                        UINT32_MAX));
+        return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with more than %u edge rows",
+                        UINT32_MAX);
     for (size_t i = 0; i < n; i++)
         og__id_prefetch(&s->units, STRIDE, of.first + (uint32_t)(edge[i] / of.rows));
     for (size_t i = 0; i < n; i++) {
@@ -72,23 +67,20 @@ int og__number_edges(struct og_hop *h, uint64_t at, const int64_t *edge, size_t 
         }
         h->edge[at + i] = number * of.rows + (uint32_t)(edge[i] % of.rows);
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__number_places(struct og_hop *h, uint64_t at, int64_t first, const uint32_t *positions,
                       uint32_t n, struct og_err *err)
 {
     int64_t edge[OG__WINDOW];
-    int rc = 0;
     for (uint32_t done = 0, k; h->edge && done < n; done += k) {
         k = OG_MIN(n - done, (uint32_t)OG__WINDOW);
         for (uint32_t i = 0; i < k; i++)
             edge[i] = first + (positions ? positions[done + i] : done + i);
-        OG_TRY(og__number_edges(h, at + done, edge, k, err));
+        OG_DO(og__number_edges(h, at + done, edge, k, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- the window ---- */
@@ -101,14 +93,12 @@ int og__fit_ids(struct og_hop *h, uint64_t drawn, struct og_err *err)
     const struct og_batch *b = &out->batch;
     const uint64_t ids = b->n_ids + OG_MIN(drawn, h->most_ids - b->n_ids) + OG__WINDOW;
     const size_t places = (size_t)(b->n_places + drawn + OG__WINDOW) * 4;
-    int rc;
-    OG_TRY(og__batch_grow(out, &out->ids, ids * 4, (size_t)b->n_ids * 4, err));
+    OG_DO(og__batch_grow(out, &out->ids, ids * 4, (size_t)b->n_ids * 4, err));
     if (h->s->trees) {
-        OG_TRY(og__batch_grow(out, &out->row, places, (size_t)b->n_places * 4, err));
-        OG_TRY(og__batch_grow(out, &out->node, places, (size_t)b->n_places * 4, err));
+        OG_DO(og__batch_grow(out, &out->row, places, (size_t)b->n_places * 4, err));
+        OG_DO(og__batch_grow(out, &out->node, places, (size_t)b->n_places * 4, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static bool places_fit(const struct og_hop *h)
@@ -217,21 +207,16 @@ static inline void number(struct og_hop *h)
 int og__number_window(struct og_hop *h, struct og_err *err)
 {
     const struct og_sampler *s = h->s;
-    int rc;
-    OG_TRY(make_room(h, err));
+    OG_DO(make_room(h, err));
     if (h->edge)
-        OG_TRY(og__number_edges(h, h->block->n_edges, s->edge, s->filled, err));
-    OG_TRY(og__number_nodes(h, err));
-out:
-    return rc;
+        OG_DO(og__number_edges(h, h->block->n_edges, s->edge, s->filled, err));
+    return og__number_nodes(h, err);
 }
 
 int og__number_nodes(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    const int rc = make_room(h, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(make_room(h, err));
     for (size_t i = 0; i < s->filled; i++)
         og__id_prefetch(&s->table, STRIDE, s->node[i]);
     number(h);
@@ -241,20 +226,17 @@ int og__number_nodes(struct og_hop *h, struct og_err *err)
 /* Data in memory was checked when it was read. */
 static int check_window(const struct og_sampler *s, struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < s->filled; i++)
-        OG_TRY(og__mapped_edges(s->topology, s->edge[i], 1, err));
-out:
-    return rc;
+        OG_DO(og__mapped_edges(s->topology, s->edge[i], 1, err));
+    return 0;
 }
 
 int og__flush_edges(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    int rc;
-    OG_TRY(make_room(h, err));
+    OG_DO(make_room(h, err));
     if (OG_UNLIKELY(s->topology->mapped))
-        OG_TRY(check_window(s, err));
+        OG_DO(check_window(s, err));
     for (size_t i = 0; i < s->filled; i++) {
         s->node[i] = h->base + og__neighbor(s->topology, s->edge[i]);
         og__id_prefetch(&s->table, STRIDE, s->node[i]);
@@ -262,11 +244,10 @@ int og__flush_edges(struct og_hop *h, struct og_err *err)
     for (size_t i = 0; h->weight && i < s->filled; i++)
         h->weight[h->block->n_edges + i] = s->topology->weights[s->edge[i]];
     if (h->edge)
-        OG_TRY(og__number_edges(h, h->block->n_edges, s->edge, s->filled, err));
+        OG_DO(og__number_edges(h, h->block->n_edges, s->edge, s->filled, err));
     number(h);
     return 0;
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- the first nodes ---- */
@@ -291,9 +272,8 @@ static int plant(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
 {
     struct og_batch *b = &out->batch;
     const size_t bytes = ((size_t)n + OG__WINDOW) * 4;
-    int rc;
-    OG_TRY(og__batch_grow(out, &out->row, bytes, 0, err));
-    OG_TRY(og__batch_grow(out, &out->node, bytes, 0, err));
+    OG_DO(og__batch_grow(out, &out->row, bytes, 0, err));
+    OG_DO(og__batch_grow(out, &out->node, bytes, 0, err));
     b->row = out->row.data;
     b->node = out->node.data;
     for (uint32_t i = 0; i < n; i++) {
@@ -303,30 +283,26 @@ static int plant(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
         b->n_ids += row == b->n_ids;
     }
     b->n_places = n;
-    OG_TRY(og__trees_begin(s->trees, seeds, n, err));
-out:
-    return rc;
+    return og__trees_begin(s->trees, seeds, n, err);
 }
 
 int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
                    struct og_batch_memory *out, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__batch_grow(out, &out->ids, ((size_t)n + OG__WINDOW) * 4, 0, err));
+    OG_DO(og__batch_grow(out, &out->ids, ((size_t)n + OG__WINDOW) * 4, 0, err));
     if (n > og__id_table_room(&s->table))
-        OG_TRY(og__fit_table(s, 2 * (uint64_t)n, NULL, 0, err));
+        OG_DO(og__fit_table(s, 2 * (uint64_t)n, NULL, 0, err));
     og__id_table_clear(&s->table, STRIDE);
     out->batch = (struct og_batch){.ids = out->ids.data, .n_seeds = n, .units = out->units.data};
     for (uint32_t i = 0; i < n; i++)
         if (seeds[i] >= s->topology->n_nodes)
             return og__fail(err, -EINVAL, NULL, "seed %u: node %u of a graph of %lld", i, seeds[i],
                             (long long)s->topology->n_nodes);
-    OG_TRY(s->trees ? plant(s, seeds, n, out, err) : share_graph(s, seeds, n, out, err));
+    OG_DO(s->trees ? plant(s, seeds, n, out, err) : share_graph(s, seeds, n, out, err));
     if (s->how.edges) {
         og__id_table_clear(&s->units, STRIDE);
         memset(s->n_units, 0, s->n_relations * sizeof(*s->n_units));
     }
     return 0;
-out:
-    return rc;
+    return 0;
 }

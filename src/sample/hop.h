@@ -287,9 +287,7 @@ static inline int og__push_weighed(struct og_hop *h, uint32_t node, float weight
                                    struct og_err *err)
 {
     uint64_t at = h->block->n_edges + h->s->filled;
-    int rc = OG_UNLIKELY(at >= h->n_edges) ? og__grow_hop(h, err) : 0;
-    if (rc < 0)
-        return rc;
+    OG_DO(OG_UNLIKELY(at >= h->n_edges) ? og__grow_hop(h, err) : 0);
     h->weight[at] = weight;
     return og__push_node(h, node, edge, err);
 }

@@ -57,14 +57,12 @@ static int sample_node(struct og_hop *h, uint32_t v, const struct og_list *list,
 {
     const int64_t begin = og__first_edge(h->s->topology, v);
     const uint64_t limit = limit_of(h, list->n);
-    int rc = 0;
     for (int64_t i = 0; i < list->n; i++) {
         uint32_t u = og__list_id(list, i);
         if (takes(h, limit, u))
-            OG_TRY(og__push_drawn(h, u, list->weights ? list->weights + i : NULL, begin + i, err));
+            OG_DO(og__push_drawn(h, u, list->weights ? list->weights + i : NULL, begin + i, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int take(const struct og_hop *h, uint32_t v, uint32_t tree, const struct og_list *list,
@@ -72,12 +70,10 @@ static int take(const struct og_hop *h, uint32_t v, uint32_t tree, const struct 
 {
     (void)tree;
     const uint64_t limit = limit_of(h, list->n);
-    int rc = 0;
     for (int64_t i = 0; i < list->n; i++)
         if (takes(h, limit, og__list_id(list, i)))
-            OG_TRY(og__take_neighbor(h, v, list, i, out, err));
-out:
-    return rc;
+            OG_DO(og__take_neighbor(h, v, list, i, out, err));
+    return 0;
 }
 
 /* Inlined, or gcc drops it: it has no other effect. */
@@ -93,9 +89,8 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     const struct og_topology *t = h->s->topology;
     uint32_t n_dst = h->block->n_dst;
     uint32_t n = 0;
-    int rc = 0;
     for (uint32_t first = h->first; first < n_dst; first += n) {
-        OG_TRY(og__hop_lists(h, first, h->weight != NULL, &n, err));
+        OG_DO(og__hop_lists(h, first, h->weight != NULL, &n, err));
         for (uint32_t i = 0; i < n; i++) {
             uint32_t at = first + i;
             if (at + OG__PREFETCH_DISTANCE < n_dst)
@@ -104,12 +99,10 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
                 prefetch_list(t, h->nodes[at + OG__PREFETCH_DISTANCE / 2]);
             struct og_list list = og__hop_list(h, first, i);
             og__begin_list(h, at);
-            OG_TRY(sample_node(h, h->nodes[at], &list, err));
+            OG_DO(sample_node(h, h->nodes[at], &list, err));
         }
     }
-    OG_TRY(og__number_window(h, err));
-out:
-    return rc;
+    return og__number_window(h, err);
 }
 
 static const char *const parameters[] = {"draw", "batch-dependency", "layer-dependency", NULL};

@@ -123,7 +123,6 @@ static int add_list(struct og_sampler *s, const struct og_list *list, struct og_
 {
     struct og_layer *y = s->state;
     double share = 1 / ((double)list->n * (double)list->n);
-    int rc = 0;
     for (int64_t i = 0; i < list->n; i++) {
         prefetch_entry(y, list, i + AHEAD);
         uint32_t u = og__list_id(list, i);
@@ -134,28 +133,25 @@ static int add_list(struct og_sampler *s, const struct og_list *list, struct og_
         }
         *e = (struct seen){.p = share, .id = u};
         if (++y->n > og__id_table_room(&y->table))
-            OG_TRY(grow_table(s, err));
+            OG_DO(grow_table(s, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int see_all(struct og_hop *h, struct og_err *err)
 {
     const uint64_t sources = (uint64_t)og__sources(h->s->topology);
     uint32_t n = 0;
-    int rc = 0;
     h->block->n_listed = count_listed(h);
     begin_table(h->s->state, OG_MIN(h->block->n_listed, sources));
     for (uint32_t first = 0; first < h->block->n_dst; first += n) {
-        OG_TRY(og__hop_lists(h, first, false, &n, err));
+        OG_DO(og__hop_lists(h, first, false, &n, err));
         for (uint32_t i = 0; i < n; i++) {
             struct og_list list = og__hop_list(h, first, i);
-            OG_TRY(add_list(h->s, &list, err));
+            OG_DO(add_list(h->s, &list, err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- between: the draws ---- */
@@ -186,9 +182,7 @@ static int draw(struct og_hop *h, uint64_t n, struct og_err *err)
     y->limit = INFINITY;
     if (n >= y->n)
         return 0;
-    int rc = reserve_heap(h->s, (size_t)n, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(reserve_heap(h->s, (size_t)n, err));
     for (size_t i = 0; i < y->table.size; i++) {
         struct seen *e = og__id_entry(&y->table, sizeof(*e), i);
         if (e->id == OG__NO_NODE)
@@ -224,7 +218,6 @@ static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, str
     struct og_sampler *s = h->s;
     const int64_t begin = og__first_edge(s->topology, h->nodes[i]);
     double sum = 0;
-    int rc = 0;
     for (int64_t k = 0; k < list->n; k++) {
         prefetch_entry(state_of(s), list, k + AHEAD);
         sum += weight_of(state_of(s), og__list_id(list, k));
@@ -234,12 +227,11 @@ static int connect(struct og_hop *h, uint32_t i, const struct og_list *list, str
         uint32_t u = og__list_id(list, k);
         double weight = weight_of(state_of(s), u);
         if (weight > 0)
-            OG_TRY(og__push_weighed(h, u,
-                                    (float)(weight / sum) * (list->weights ? list->weights[k] : 1),
-                                    begin + k, err));
+            OG_DO(og__push_weighed(h, u,
+                                   (float)(weight / sum) * (list->weights ? list->weights[k] : 1),
+                                   begin + k, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int sample_hop(struct og_hop *h, struct og_err *err)
@@ -248,20 +240,17 @@ static int sample_hop(struct og_hop *h, struct og_err *err)
     uint32_t taken = 0;
     if (h->fanout >= 0)
         n = (uint64_t)h->fanout * h->out->batch.n_seeds;
-    int rc;
-    OG_TRY(see_all(h, err));
-    OG_TRY(draw(h, n, err));
+    OG_DO(see_all(h, err));
+    OG_DO(draw(h, n, err));
     h->block->n_seen = (uint32_t)state_of(h->s)->n;
     for (uint32_t first = 0; first < h->block->n_dst; first += taken) {
-        OG_TRY(og__hop_lists(h, first, h->s->how.weights, &taken, err));
+        OG_DO(og__hop_lists(h, first, h->s->how.weights, &taken, err));
         for (uint32_t i = 0; i < taken; i++) {
             struct og_list list = og__hop_list(h, first, i);
-            OG_TRY(connect(h, first + i, &list, err));
+            OG_DO(connect(h, first + i, &list, err));
         }
     }
-    OG_TRY(og__number_window(h, err));
-out:
-    return rc;
+    return og__number_window(h, err);
 }
 
 const struct og_sampler_ops og__sampler_ladies = {

@@ -137,14 +137,12 @@ int og__take_neighbor(const struct og_hop *h, uint32_t v, const struct og_list *
 int og__take_list(const struct og_hop *h, uint32_t v, uint32_t tree, const struct og_list *list,
                   struct og_taken *out, struct og_err *err)
 {
-    int rc = 0;
     (void)tree;
     for (int64_t i = 0; i < list->n; i++)
-        OG_TRY(take_source(h, v, list, i, out, err));
+        OG_DO(take_source(h, v, list, i, out, err));
     for (int64_t i = 0; h->s->how.weights && i < list->n; i++)
-        OG_TRY(take_weight(h, list, i, out, err));
-out:
-    return rc;
+        OG_DO(take_weight(h, list, i, out, err));
+    return 0;
 }
 
 struct looking {
@@ -191,13 +189,10 @@ static int look_at(const struct looking *l, uint32_t v, uint32_t tree, struct og
     const struct og_hop *h = l->hop;
     const struct og_topology *t = h->s->topology;
     const struct og_list list = list_in(l, v);
-    int rc = 0;
     if (list.weights)
-        OG_TRY(og__check_weights(t->disk->of, list.weights, og__first_edge(t, v), (size_t)list.n,
-                                 err));
-    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, tree, &list, l->out, err));
-out:
-    return rc;
+        OG_DO(og__check_weights(t->disk->of, list.weights, og__first_edge(t, v), (size_t)list.n,
+                                err));
+    return og__sampler_ops(h->s->how.kind)->take(h, v, tree, &list, l->out, err);
 }
 
 static int gather_node(const struct looking *l, uint32_t v, uint32_t tree, struct og_err *err)
@@ -280,16 +275,14 @@ static int push_all(struct og_hop *h, uint32_t i, const uint32_t *word, size_t n
                     struct og_err *err)
 {
     const size_t each = og__neighbor_words(&h->s->how);
-    int rc = 0;
     for (size_t k = 0; k < n; k += each) {
         if (word[k] >= (uint64_t)og__sources(h->s->topology))
             return og__runs_foreign(err);
         if (h->s->trees)
             og__push_into(h, og__tree_of(h, i));
-        OG_TRY(og__push_words(h, word + k, -1, err));
+        OG_DO(og__push_words(h, word + k, -1, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int join_cached(struct og_hop *h, uint32_t i, struct og_err *err)
@@ -297,12 +290,9 @@ static int join_cached(struct og_hop *h, uint32_t i, struct og_err *err)
     const uint32_t v = h->nodes[i], tree = h->s->trees ? og__tree_of(h, i) : 0;
     const struct og_list list = cached_list(h->s->topology, v, og__degree(h->s->topology, v));
     struct og_taken taken = {.words = h->s->runs->taken};
-    int rc;
     h->s->reads.lists_cached++;
-    OG_TRY(og__sampler_ops(h->s->how.kind)->take(h, v, tree, &list, &taken, err));
-    OG_TRY(push_all(h, i, taken.words->data, taken.n, err));
-out:
-    return rc;
+    OG_DO(og__sampler_ops(h->s->how.kind)->take(h, v, tree, &list, &taken, err));
+    return push_all(h, i, taken.words->data, taken.n, err);
 }
 
 /* The words of v: their number; the cursor moves past them. NULL if there are fewer. */
@@ -328,21 +318,18 @@ static int join_read(struct og_hop *h, uint32_t i, struct og_err *err)
 
 static int join_hop(struct og_hop *h, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__runs_fetch(h, 0, 1, err));
+    OG_DO(og__runs_fetch(h, 0, 1, err));
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         const uint32_t v = h->nodes[i];
         if (i + OG__PREFETCH_DISTANCE < h->block->n_dst)
             og__runs_prefetch(h->s->topology, h->nodes[i + OG__PREFETCH_DISTANCE]);
         og__begin_list(h, i);
         if (is_read(h, v))
-            OG_TRY(join_read(h, i, err));
+            OG_DO(join_read(h, i, err));
         else if (og__degree(h->s->topology, v) > 0)
-            OG_TRY(join_cached(h, i, err));
+            OG_DO(join_cached(h, i, err));
     }
-    OG_TRY(og__number_window(h, err));
-out:
-    return rc;
+    return og__number_window(h, err);
 }
 
 /* ---- all lists of a hop ---- */
@@ -361,18 +348,16 @@ static int check_list(const struct og_hop *h, uint32_t v, struct og_err *err)
 
 int og__listed_fetch(struct og_hop *h, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__runs_fetch(h, 0, 1, err));
+    OG_DO(og__runs_fetch(h, 0, 1, err));
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         const bool read = is_read(h, h->nodes[i]);
         h->s->reads.lists_read += read;
         h->s->reads.lists_cached += !read && og__degree(h->s->topology, h->nodes[i]) > 0;
         if (read)
-            OG_TRY(check_list(h, h->nodes[i], err));
+            OG_DO(check_list(h, h->nodes[i], err));
     }
     og__runs_rewind(h, 0, 1);
-out:
-    return rc;
+    return 0;
 }
 
 struct og_list og__listed_next(const struct og_hop *h, uint32_t v)

@@ -284,12 +284,9 @@ struct og_list og__hop_list(const struct og_hop *h, uint32_t first, uint32_t i)
 static int check_mapped(const struct og_hop *h, uint32_t first, uint32_t n, struct og_err *err)
 {
     const struct og_topology *t = h->s->topology;
-    int rc = 0;
     for (uint32_t i = first; i < first + n; i++)
-        OG_TRY(
-            og__mapped_edges(t, og__first_edge(t, h->nodes[i]), og__degree(t, h->nodes[i]), err));
-out:
-    return rc;
+        OG_DO(og__mapped_edges(t, og__first_edge(t, h->nodes[i]), og__degree(t, h->nodes[i]), err));
+    return 0;
 }
 
 /* Reads weights for no more nodes than before, without those in the cache. */
@@ -298,21 +295,19 @@ static int read_weights(struct og_hop *h, uint32_t first, uint32_t *taken, struc
     struct og_sampler *s = h->s;
     const struct og_relation *of = s->topology->disk->of;
     const struct og_neighbors *cache = &s->topology->disk->cache;
-    int rc;
     if (!s->weight_lists)
-        OG_TRY(og__lists_open(&s->weight_lists, s->topology, &of->weights, s->budget, err));
-    OG_TRY(og__lists_read(s->weight_lists, s->topology, cache, h->nodes + first, *taken, taken,
-                          &s->reads, err));
+        OG_DO(og__lists_open(&s->weight_lists, s->topology, &of->weights, s->budget, err));
+    OG_DO(og__lists_read(s->weight_lists, s->topology, cache, h->nodes + first, *taken, taken,
+                         &s->reads, err));
     for (uint32_t i = 0; i < *taken; i++) {
         const uint32_t v = h->nodes[first + i];
         if (og__neighbors_has(cache, v))
             continue;
-        OG_TRY(og__check_weights(of, og__lists_start(s->weight_lists, i),
-                                 og__first_edge(s->topology, v), (size_t)og__degree(s->topology, v),
-                                 err));
+        OG_DO(og__check_weights(of, og__lists_start(s->weight_lists, i),
+                                og__first_edge(s->topology, v), (size_t)og__degree(s->topology, v),
+                                err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__hop_lists(struct og_hop *h, uint32_t first, bool weights, uint32_t *taken,
@@ -326,12 +321,11 @@ int og__hop_lists(struct og_hop *h, uint32_t first, bool weights, uint32_t *take
     if (s->runs)
         return og__listed_fetch(h, err);
     const struct og_neighbors *cache = &t->disk->cache;
-    int rc;
     if (!s->lists) /* when a batch is first sampled by itself */
-        OG_TRY(og__lists_open(&s->lists, t, &t->disk->of->indices, s->budget, err));
-    OG_TRY(og__lists_read(s->lists, t, cache, h->nodes + first, *taken, taken, &s->reads, err));
+        OG_DO(og__lists_open(&s->lists, t, &t->disk->of->indices, s->budget, err));
+    OG_DO(og__lists_read(s->lists, t, cache, h->nodes + first, *taken, taken, &s->reads, err));
     if (weights)
-        OG_TRY(read_weights(h, first, taken, err));
+        OG_DO(read_weights(h, first, taken, err));
     for (uint32_t i = 0; i < *taken; i++) {
         uint32_t v = h->nodes[first + i];
         struct og_list list = og__hop_list(h, first, i);
@@ -339,8 +333,7 @@ int og__hop_lists(struct og_hop *h, uint32_t first, bool weights, uint32_t *take
         s->reads.lists_cached += list.n > 0 && kept;
         s->reads.lists_read += list.n > 0 && !kept;
         if (!kept)
-            OG_TRY(og__check_sources(t, &list, v, err));
+            OG_DO(og__check_sources(t, &list, v, err));
     }
-out:
-    return rc;
+    return 0;
 }

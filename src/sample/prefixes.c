@@ -78,17 +78,15 @@ static int read_blocks(struct og_prefixes *p, uint32_t n, struct og_sample_reads
     struct og_read_job job = {.rows = held->block + held->n,
                               .n = n,
                               .out = held->data + (size_t)held->n * OG__LIST_BLOCK};
-    int rc;
     if (n == 0)
         return 0;
-    OG_TRY(og__reader_submit(p->reader, &job, err));
-    OG_TRY(og__reader_wait(p->reader, &job, err));
+    OG_DO(og__reader_submit(p->reader, &job, err));
+    OG_DO(og__reader_wait(p->reader, &job, err));
     held->n += n;
     read->io.reads += job.counts.reads;
     read->io.bytes += job.counts.bytes;
     read->passes++;
-out:
-    return rc;
+    return 0;
 }
 
 static void include_time(struct og_prefixes *p, int64_t time)
@@ -102,16 +100,14 @@ static int look_at_some(struct og_prefixes *p, struct og_sample_reads *read, str
 {
     const uint64_t n = OG_MIN(p->blocks->n_blocks, (uint64_t)LOOKED_AT);
     int64_t time;
-    int rc;
     for (uint64_t i = 1; i < n; i++)
         p->held.block[i - 1] = (uint32_t)(i * p->blocks->n_blocks / n);
-    OG_TRY(read_blocks(p, n > 1 ? (uint32_t)n - 1 : 0, read, err));
+    OG_DO(read_blocks(p, n > 1 ? (uint32_t)n - 1 : 0, read, err));
     for (size_t at = 0; at < (size_t)p->held.n * OG__LIST_BLOCK; at += sizeof(time)) {
         memcpy(&time, p->held.data + at, sizeof(time));
         include_time(p, time);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static void look_at_nodes(struct og_prefixes *p)
@@ -125,15 +121,13 @@ static void look_at_nodes(struct og_prefixes *p)
 /* Where searches begin. */
 static int look_around(struct og_prefixes *p, struct og_sample_reads *read, struct og_err *err)
 {
-    int rc = 0;
     p->earliest = INT64_MAX;
     p->latest = INT64_MIN;
     if (p->node)
         look_at_nodes(p);
     else
-        OG_TRY(look_at_some(p, read, err));
-out:
-    return rc;
+        OG_DO(look_at_some(p, read, err));
+    return 0;
 }
 
 static int open_held(struct og_prefixes *p, uint32_t capacity, struct og_err *err)
@@ -314,7 +308,6 @@ static int times_of(const struct og_prefixes *p, const struct og_prefix *list, i
                     int64_t n, const char *data, int64_t *time, struct og_err *err)
 {
     const struct og_list of = {.n = n, .ids = data, .wide = p->blocks->size == sizeof(int64_t)};
-    int rc = 0;
     if (!p->node) {
         memcpy(time, data, (size_t)n * sizeof(*time));
         return 0;
@@ -322,11 +315,10 @@ static int times_of(const struct og_prefixes *p, const struct og_prefix *list, i
     for (int64_t i = 0; i < n; i++) {
         const int64_t id = og__list_source(&of, i);
         if (OG_UNLIKELY(id < 0 || id >= og__sources(p->topology)))
-            OG_TRY(og__bad_index(p->topology->disk->of, list->begin + from + i, id, err));
+            OG_DO(og__bad_index(p->topology->disk->of, list->begin + from + i, id, err));
         time[i] = p->node[id];
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int check_order(const struct og_prefix *list, const struct search *s, const int64_t *time,
@@ -355,11 +347,10 @@ static int look_at(const struct og_prefixes *p, const struct og_prefix *list, ui
     const int64_t n = OG_MIN(first + OG__LIST_BLOCK / size, s->high) - from;
     int64_t time[MOST_A_BLOCK];
     int64_t passed = 0;
-    int rc;
     if (n <= 0)
         return 0;
-    OG_TRY(times_of(p, list, from, n, block_at(p, block) + (from - first) * size, time, err));
-    OG_TRY(check_order(list, s, time, n, err));
+    OG_DO(times_of(p, list, from, n, block_at(p, block) + (from - first) * size, time, err));
+    OG_DO(check_order(list, s, time, n, err));
     for (int64_t i = 0; i < n; i++)
         passed += time[i] < bound || (also && time[i] == bound);
     if (passed == n) {
@@ -371,8 +362,7 @@ static int look_at(const struct og_prefixes *p, const struct og_prefix *list, ui
     } else {
         s->low = s->high = from + passed;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Looks at blocks in memory from the middle on. They may have no entry that is left. */
@@ -380,16 +370,14 @@ static int narrow(const struct og_prefixes *p, const struct og_prefix *list,
                   const struct search *blocks, struct search *s, int64_t bound, bool also,
                   struct og_err *err)
 {
-    int rc = 0;
     while (s->low < s->high) {
         const uint32_t low = OG_MAX(blocks->first, block_of(p, list, s->low));
         const uint32_t high = OG_MIN(blocks->last, block_of(p, list, s->high - 1));
         if (low > high)
             break;
-        OG_TRY(look_at(p, list, low + (high - low) / 2, s, bound, also, err));
+        OG_DO(look_at(p, list, low + (high - low) / 2, s, bound, also, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Looks at the blocks of list i, for its end and its start. */
@@ -398,12 +386,10 @@ static int narrow_both(struct og_prefixes *p, const struct og_prefix *list, uint
 {
     struct search *s = &p->search[i];
     const struct search blocks = *s;
-    int rc;
-    OG_TRY(narrow(p, list, &blocks, s, ends ? list->time : list->earliest, ends, err));
+    OG_DO(narrow(p, list, &blocks, s, ends ? list->time : list->earliest, ends, err));
     if (ends)
-        OG_TRY(narrow(p, list, &blocks, &p->start[i], list->earliest, false, err));
-out:
-    return rc;
+        OG_DO(narrow(p, list, &blocks, &p->start[i], list->earliest, false, err));
+    return 0;
 }
 
 /* Searches are from `low` of each list to its `high`. The ends are those of times, or of the
@@ -412,18 +398,16 @@ static int search_all(struct og_prefixes *p, const struct og_prefix *list, uint3
                       struct og_sample_reads *read, struct og_err *err)
 {
     bool left;
-    int rc = 0;
     for (int round = 0;; round++) {
         const uint32_t blocks = request_blocks(p, list, n, ends, round, &left);
         if (!left)
             break;
-        OG_TRY(read_blocks(p, blocks, read, err));
+        OG_DO(read_blocks(p, blocks, read, err));
         for (uint32_t i = 0; i < n; i++)
             if (p->search[i].asked)
-                OG_TRY(narrow_both(p, &list[i], i, ends, err));
+                OG_DO(narrow_both(p, &list[i], i, ends, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Begins searches of as many lists as half of the blocks serve. So those that later rounds read fit
@@ -453,8 +437,7 @@ int og__prefixes_find(struct og_prefixes *p, struct og_prefix *list, uint32_t *f
                       struct og_sample_reads *read, struct og_err *err)
 {
     const uint32_t n = *found = begin_searches(p, list, *found);
-    int rc;
-    OG_TRY(search_all(p, list, n, true, read, err));
+    OG_DO(search_all(p, list, n, true, read, err));
     for (uint32_t i = 0; i < n; i++) {
         if (list[i].known)
             continue;
@@ -464,10 +447,9 @@ int og__prefixes_find(struct og_prefixes *p, struct og_prefix *list, uint32_t *f
         p->search[i].before = OG_MIN(p->start[i].before, list[i].time);
         p->search[i].most = OG_MIN(p->start[i].most, list[i].time);
     }
-    OG_TRY(search_all(p, list, n, false, read, err));
+    OG_DO(search_all(p, list, n, false, read, err));
     for (uint32_t i = 0; i < n; i++)
         if (!list[i].known)
             list[i].low = p->search[i].low;
-out:
-    return rc;
+    return 0;
 }

@@ -59,19 +59,16 @@ static int read_part(struct og_ranges *r, uint32_t array, struct og_range_part *
     const struct og_requested_blocks *w = &r->requested->array[array];
     list_blocks(w, part);
     struct og_read_job job = {.rows = part->block, .n = part->n, .out = part->data};
-    int rc;
-    OG_TRY(og__reader_submit(r->reader[array], &job, err));
-    OG_TRY(og__reader_wait(r->reader[array], &job, err));
+    OG_DO(og__reader_submit(r->reader[array], &job, err));
+    OG_DO(og__reader_wait(r->reader[array], &job, err));
     r->read.reads += job.counts.reads;
     r->read.bytes += job.counts.bytes;
     memcpy(part->data + (size_t)part->n * OG__LIST_BLOCK, w->of->tail, OG__LIST_BLOCK);
-out:
-    return rc;
+    return 0;
 }
 
 static int read_all(struct og_ranges *r, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t i = 0; i < r->requested->n_ranges; i++) {
         const int area = og__shelf_take(&r->empty, true);
         if (area < 0) /* stopped */
@@ -80,25 +77,22 @@ static int read_all(struct og_ranges *r, struct og_err *err)
         range->number = i;
         for (uint32_t a = 0; a < r->requested->n_arrays; a++) {
             range->part[a].stretch = r->requested->stretch[a][i];
-            OG_TRY(read_part(r, a, &range->part[a], err));
+            OG_DO(read_part(r, a, &range->part[a], err));
         }
         if (!og__queue_push(r->full, i, range))
             return 0;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int open_readers(struct og_ranges *r, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t a = 0; a < r->requested->n_arrays; a++) {
         const struct og_blocks *of = r->requested->array[a].of;
-        OG_TRY(og__reader_open(&r->reader[a], of->array->path, of->base, OG__LIST_BLOCK,
-                               of->n_blocks, &r->opt, r->budget, err));
+        OG_DO(og__reader_open(&r->reader[a], of->array->path, of->base, OG__LIST_BLOCK,
+                              of->n_blocks, &r->opt, r->budget, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* A ring serves the thread that opened it. */
@@ -119,17 +113,15 @@ static void *run(void *arg)
 
 static int open_areas(struct og_ranges *r, struct og_err *err)
 {
-    int rc = 0;
     for (int i = 0; i < AREAS; i++)
         for (uint32_t a = 0; a < r->requested->n_arrays; a++) {
             const size_t most = r->requested->array[a].most;
             struct og_range_part *part = &r->area[i].part[a];
             part->block = og__alloc(r->budget, most * sizeof(*part->block), area_part, err);
             part->data = og__alloc(r->budget, data_bytes(most), area_part, err);
-            OG_TRY(part->block && part->data ? 0 : -ENOMEM);
+            OG_DO(part->block && part->data ? 0 : -ENOMEM);
         }
-out:
-    return rc;
+    return 0;
 }
 
 static void close_areas(struct og_ranges *r)

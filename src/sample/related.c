@@ -244,9 +244,7 @@ static int put_in_groups(struct og_sampler *s, const uint32_t *ids, uint32_t fir
 {
     struct og_related *d = s->related;
     uint32_t start = 0;
-    int rc = reserve_groups(s, n - first, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(reserve_groups(s, n - first, err));
     for (uint32_t g = 0; g < d->n_groups; g++)
         d->group[g].end = 0;
     for (uint32_t i = first; i < n; i++) {
@@ -283,9 +281,7 @@ int og__sort_by_group(struct og_sampler *s, const uint32_t *ids, uint32_t n, uin
                       struct og_grouped *out, struct og_err *err)
 {
     const struct og_related *d = s->related;
-    const int rc = d ? put_in_groups(s, ids, 0, n, err) : 0;
-    if (rc < 0)
-        return rc;
+    OG_DO(d ? put_in_groups(s, ids, 0, n, err) : 0);
     start[0] = 0;
     start[1] = n;
     *out = (struct og_grouped){d ? d->number : ids, d ? d->position : NULL};
@@ -312,12 +308,11 @@ static int copy_lists(struct og_hop *h, const struct og_block *before, uint32_t 
         return og__fail(err, -EOVERFLOW, og__too_many_hint, "a batch with more than %llu edges",
                         (unsigned long long)UINT32_MAX);
     const size_t now = (size_t)k->n_edges * 4, more = (size_t)n_edges * 4;
-    int rc;
-    OG_TRY(og__batch_grow(h->out, src, now + more, now, err));
+    OG_DO(og__batch_grow(h->out, src, now + more, now, err));
     if (before->weight)
-        OG_TRY(og__batch_grow(h->out, weight, now + more, now, err));
+        OG_DO(og__batch_grow(h->out, weight, now + more, now, err));
     if (before->edge)
-        OG_TRY(og__batch_grow(h->out, edges, now + more, now, err));
+        OG_DO(og__batch_grow(h->out, edges, now + more, now, err));
     k->src = src->data;
     if (more > 0)
         memcpy(k->src + k->n_edges, before->src + edge, more);
@@ -330,8 +325,7 @@ static int copy_lists(struct og_hop *h, const struct og_block *before, uint32_t 
         k->dst[k->n_lists++] = before->dst[first + i];
     }
     k->n_edges += n_edges;
-out:
-    return rc;
+    return 0;
 }
 
 /* Makes room for n more lists. */

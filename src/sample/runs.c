@@ -25,9 +25,7 @@ void og__words_release(struct og_words *w, struct og_budget *b)
 int og__taken_grow(struct og_taken *t, size_t n, struct og_budget *b, struct og_err *err)
 {
     struct og_words more = {0};
-    int rc = og__words_reserve(&more, t->n + t->n / 8 + OG_MAX(n, (size_t)OG__WINDOW), b, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__words_reserve(&more, t->n + t->n / 8 + OG_MAX(n, (size_t)OG__WINDOW), b, err));
     if (t->n > 0 && more.data)
         memcpy(more.data, t->words->data, t->n * sizeof(*more.data));
     og__words_release(t->words, b);
@@ -235,9 +233,8 @@ int og__gather_window(struct og_gathering *g, struct og_err *err)
     const uint64_t n_nodes = (uint64_t)og__sources(t);
     const bool weighs = g->requested->n_arrays > 1;
     struct og_taken *out = g->out;
-    int rc = 0;
     if (out->words->capacity - out->n < g->filled * (1 + weighs))
-        OG_TRY(og__taken_grow(out, g->filled * (1 + weighs), g->hop->s->budget, err));
+        OG_DO(og__taken_grow(out, g->filled * (1 + weighs), g->hop->s->budget, err));
     uint32_t *to = out->words->data + out->n;
     for (size_t i = 0; i < g->filled; i++) {
         const uint64_t id = id_at(g, i);
@@ -245,12 +242,11 @@ int og__gather_window(struct og_gathering *g, struct og_err *err)
             return og__bad_index(t->disk->of, g->edge[i], (int64_t)id, err);
         *to++ = (uint32_t)id;
         if (weighs)
-            OG_TRY(copy_weight(g, i, to++, err));
+            OG_DO(copy_weight(g, i, to++, err));
     }
     out->n += g->filled * (1 + weighs);
     g->filled = 0;
-out:
-    return rc;
+    return 0;
 }
 
 /* The address of an element of an array. Those of a list are mostly in one block. */
@@ -299,17 +295,15 @@ static int gather_contiguous(struct og_gathering *g, const struct list *l,
                              const uint32_t *positions, struct og_err *err)
 {
     const char *list = element_at(g, 0, og__place_in(&g->requested->array[0], l->begin));
-    int rc = 0;
     for (uint32_t i = 0; i < l->drawn; i++) {
         const char *at = list + (positions ? positions[i] : i) * g->size;
         __builtin_prefetch(at);
         g->edge[g->filled] = edge_of(l, positions, i);
         g->at[g->filled++] = at;
         if (g->filled == OG__WINDOW)
-            OG_TRY(og__gather_window(g, err));
+            OG_DO(og__gather_window(g, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int gather_node(struct og_gathering *g, uint32_t v, struct og_err *err)
@@ -324,11 +318,9 @@ static int gather_node(struct og_gathering *g, uint32_t v, struct og_err *err)
     const uint32_t *positions = positions_of(g->hop, v);
     if (is_contiguous(g, &blocks))
         return gather_contiguous(g, &l, positions, err);
-    int rc = 0;
     for (uint32_t i = 0; i < l.drawn; i++)
-        OG_TRY(og__gather_edge(g, edge_of(&l, positions, i), err));
-out:
-    return rc;
+        OG_DO(og__gather_edge(g, edge_of(&l, positions, i), err));
+    return 0;
 }
 
 /* With many ranges, each has few of the nodes, which are found without their lists. */
@@ -340,7 +332,6 @@ static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
     const struct og_span span = og__runs_span(h->s->topology, &range->part[0].stretch);
     uint32_t found[OG__PREFETCH_DISTANCE]; /* the latest */
     size_t n = 0;
-    int rc = 0;
     for (int k = 0; k < f->n; k++) {
         const struct og_nodes *nodes = &f->part[k];
         for (size_t i = 0; i < nodes->n; i++) {
@@ -350,15 +341,13 @@ static int gather_drawn(const struct og_hop *h, const struct og_pass *p,
             og__runs_prefetch(h->s->topology, v);
             uint32_t *place = &found[n++ % OG__PREFETCH_DISTANCE];
             if (n > OG__PREFETCH_DISTANCE)
-                OG_TRY(gather_node(&g, *place, err));
+                OG_DO(gather_node(&g, *place, err));
             *place = v;
         }
     }
     for (size_t i = n - OG_MIN(n, (size_t)OG__PREFETCH_DISTANCE); i < n; i++)
-        OG_TRY(gather_node(&g, found[i % OG__PREFETCH_DISTANCE], err));
-    OG_TRY(og__gather_window(&g, err));
-out:
-    return rc;
+        OG_DO(gather_node(&g, found[i % OG__PREFETCH_DISTANCE], err));
+    return og__gather_window(&g, err);
 }
 
 /* ---- together again ---- */
@@ -392,14 +381,12 @@ static int fetch_pass(const struct og_hop *h, uint32_t step, struct og_err *err)
     struct og_runs *r = h->s->runs;
     const struct og_pass *p = og__pass_of(h, step);
     const uint32_t *cursor = r->cursor->data + r->first[step];
-    int rc = 0;
     for (uint32_t i = 0; i < p->requested.n_ranges; i++) {
         const struct og_run *run = og__run_of(p, i, r->batch);
-        OG_TRY(og__spill_read(r->store, run->at, r->drawn->data + cursor[i],
-                              run->n * sizeof(uint32_t), &r->read, err));
+        OG_DO(og__spill_read(r->store, run->at, r->drawn->data + cursor[i],
+                             run->n * sizeof(uint32_t), &r->read, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__runs_rewind(const struct og_hop *h, uint32_t step, uint32_t n)
@@ -419,18 +406,16 @@ int og__runs_fetch(const struct og_hop *h, uint32_t step, uint32_t n, struct og_
 {
     struct og_runs *r = h->s->runs;
     uint32_t runs = 0;
-    int rc;
     for (uint32_t k = step; k < step + n; k++) {
         r->first[k] = runs;
         runs += og__pass_of(h, k)->requested.n_ranges;
     }
-    OG_TRY(og__words_reserve(r->cursor, runs, h->s->budget, err));
+    OG_DO(og__words_reserve(r->cursor, runs, h->s->budget, err));
     og__runs_rewind(h, step, n);
-    OG_TRY(og__words_reserve(r->drawn, r->n_drawn, h->s->budget, err));
+    OG_DO(og__words_reserve(r->drawn, r->n_drawn, h->s->budget, err));
     for (uint32_t k = step; k < step + n; k++)
-        OG_TRY(fetch_pass(h, k, err));
-out:
-    return rc;
+        OG_DO(fetch_pass(h, k, err));
+    return 0;
 }
 
 static int next_drawn(const struct og_hop *h, uint32_t step, uint32_t block, uint32_t *id,
@@ -465,15 +450,13 @@ static int join_cached(const struct joining *j, const struct list *l, uint32_t v
     const uint32_t *ids = cache->ids + og__neighbors_first(cache, v);
     const float *weights = og__neighbors_weights(cache, v);
     const uint32_t *positions = positions_of(j->hop, v);
-    int rc = 0;
     j->hop->s->reads.lists_cached++;
     for (uint32_t i = 0; i < l->drawn; i++) {
         const uint32_t at = positions ? positions[i] : i;
-        OG_TRY(og__push_drawn(j->hop, ids[at], weights ? &weights[at] : NULL,
-                              edge_of(l, positions, i), err));
+        OG_DO(og__push_drawn(j->hop, ids[at], weights ? &weights[at] : NULL,
+                             edge_of(l, positions, i), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int join_next(const struct joining *j, uint32_t range, int64_t edge, struct og_err *err)
@@ -487,14 +470,12 @@ static int join_drawn(const struct joining *j, const struct list *l, uint32_t v,
 {
     const struct og_requested_blocks *w = &j->pass->requested.array[0];
     const uint32_t *positions = positions_of(j->hop, v);
-    int rc = 0;
     for (uint32_t i = 0; i < l->drawn; i++) {
         const int64_t edge = edge_of(l, positions, i);
         const uint32_t block = og__place_in(w, edge).block;
-        OG_TRY(join_next(j, og__range_of_block(j->pass, block), edge, err));
+        OG_DO(join_next(j, og__range_of_block(j->pass, block), edge, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* The next n of a run, whose words are ids alone and whose edges nobody needs. */
@@ -502,7 +483,6 @@ static int join_ids(const struct joining *j, uint32_t range, uint32_t n, struct 
 {
     struct og_sampler *s = j->hop->s;
     const uint32_t *id = &j->drawn[j->cursor[range]];
-    int rc = 0;
     j->cursor[range] += n;
     while (n > 0) {
         const uint32_t some = OG_MIN(n, (uint32_t)(OG__WINDOW - s->filled));
@@ -512,17 +492,15 @@ static int join_ids(const struct joining *j, uint32_t range, uint32_t n, struct 
         id += some;
         n -= some;
         if (s->filled == OG__WINDOW)
-            OG_TRY(og__number_window(j->hop, err));
+            OG_DO(og__number_window(j->hop, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* A list within one range is the next of its run, for any draws. */
 static int join_node(const struct joining *j, uint32_t v, struct og_err *err)
 {
     const struct list l = list_of(j->hop, v);
-    int rc = 0;
     if (l.drawn == 0)
         return 0;
     if (is_cached(j->hop, v))
@@ -536,9 +514,8 @@ static int join_node(const struct joining *j, uint32_t v, struct og_err *err)
         return join_ids(j, range, l.drawn, err);
     const uint32_t *positions = j->hop->edge ? positions_of(j->hop, v) : NULL;
     for (uint32_t i = 0; i < l.drawn; i++)
-        OG_TRY(join_next(j, range, edge_of(&l, positions, i), err));
-out:
-    return rc;
+        OG_DO(join_next(j, range, edge_of(&l, positions, i), err));
+    return 0;
 }
 
 static int join_hop(struct og_hop *h, struct og_err *err)
@@ -546,20 +523,17 @@ static int join_hop(struct og_hop *h, struct og_err *err)
     const struct og_runs *r = h->s->runs;
     const struct og_topology *t = h->s->topology;
     const struct og_pass *pass = og__pass_of(h, 0);
-    int rc;
-    OG_TRY(og__runs_fetch(h, 0, 1, err));
-    OG_TRY(check_ids(h, err));
+    OG_DO(og__runs_fetch(h, 0, 1, err));
+    OG_DO(check_ids(h, err));
     const struct joining j = {h, pass, r->drawn->data, r->cursor->data,
                               og__neighbor_words(&h->s->how)};
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
         if (i + OG__PREFETCH_DISTANCE < h->block->n_dst)
             og__runs_prefetch(t, h->nodes[i + OG__PREFETCH_DISTANCE]);
         og__begin_list(h, i);
-        OG_TRY(join_node(&j, h->nodes[i], err));
+        OG_DO(join_node(&j, h->nodes[i], err));
     }
-    OG_TRY(og__number_window(h, err));
-out:
-    return rc;
+    return og__number_window(h, err);
 }
 
 const struct og_pass_ops og__pass_by_positions = {

@@ -165,14 +165,11 @@ static int open_units(struct og_sampler *s, struct og_err *err)
 
 int og__sampler_choose(struct og_sampler *s, const struct og_sampling *how, struct og_err *err)
 {
-    int rc = 0;
     s->how = *how;
-    OG_TRY(how->edges ? open_units(s, err) : 0);
+    OG_DO(how->edges ? open_units(s, err) : 0);
     if (kinds[how->kind]->trees && !s->trees)
-        OG_TRY(og__trees_open(&s->trees, s->budget, err));
-    OG_TRY(s->related ? og__related_choose(s, err) : og__sampler_begin(s, err));
-out:
-    return rc;
+        OG_DO(og__trees_open(&s->trees, s->budget, err));
+    return s->related ? og__related_choose(s, err) : og__sampler_begin(s, err);
 }
 
 size_t og__sampler_bytes(const struct og_batch_caps *caps)
@@ -304,11 +301,8 @@ static int reserve_hop(struct og_hop *h, struct og_err *err)
 {
     const uint32_t n_dst = og__n_places(&h->out->batch);
     struct og_growing *indptr = &h->out->indptr[h->array];
-    int rc;
-    OG_TRY(og__batch_grow(h->out, indptr, ((size_t)n_dst + 1) * 4, (size_t)h->first * 4, err));
-    OG_TRY(og__reserve_edges(h, n_dst - h->first, err));
-out:
-    return rc;
+    OG_DO(og__batch_grow(h->out, indptr, ((size_t)n_dst + 1) * 4, (size_t)h->first * 4, err));
+    return og__reserve_edges(h, n_dst - h->first, err);
 }
 
 void og__find_room(struct og_hop *h)
@@ -347,14 +341,12 @@ static int add_degrees(struct og_sampler *s, int i, struct og_batch_memory *out,
     struct og_batch *b = &out->batch;
     struct og_block *block = &b->hop[i];
     const int drawing = s->how.once ? OG_MIN(i + 1, s->n_hops - 1) : i;
-    int rc;
-    OG_TRY(og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err));
+    OG_DO(og__batch_grow(out, &out->degree[i], (size_t)block->n_src * 4, 0, err));
     block->degree = out->degree[i].data;
     if (s->topology->mapped)
-        OG_TRY(og__mapped_lists(s->topology, og__place_nodes(b), block->n_src, err));
+        OG_DO(og__mapped_lists(s->topology, og__place_nodes(b), block->n_src, err));
     look_up_degrees(s, og__place_nodes(b), s->fanout[drawing], block);
-out:
-    return rc;
+    return 0;
 }
 
 void og__sampler_elsewhere(struct og_sampler *s, const struct og_elsewhere *e)

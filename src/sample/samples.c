@@ -84,9 +84,7 @@ static int next_number(struct numbers *k, int64_t *out, struct og_err *err)
     if (k->at == k->filled) {
         k->at = 0;
         k->filled = OG_MIN(k->file.shape[0] - k->next, (int64_t)OG_COUNT(k->chunk));
-        int rc = og__npy_read_int64(&k->file, k->next, k->filled, k->chunk, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__npy_read_int64(&k->file, k->next, k->filled, k->chunk, err));
         k->next += k->filled;
     }
     *out = k->chunk[k->at++];
@@ -97,9 +95,7 @@ static int open_numbers(struct numbers *k, const char *dir, int hop, const char 
                         struct og_err *err)
 {
     k->next = k->at = k->filled = 0;
-    int rc = og__trace_array_open(&k->file, dir, hop, name, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__trace_array_open(&k->file, dir, hop, name, err));
     bool whole = k->file.ndim == 1 && og__npy_is_integer(k->file.type) && k->file.shape[0] == n;
     return whole ? 0 : wrong(k->file.path, "not a number for each batch", err);
 }
@@ -199,13 +195,10 @@ static int place_degrees(struct og_samples *s, int hop, struct og_err *err)
 static int read_hop(struct og_samples *s, const char *dir, int hop, struct og_err *err)
 {
     const struct og_npy *src = &s->files.hop[hop - 1].src;
-    int rc;
-    OG_TRY(check_hop(s, hop, err));
-    OG_TRY(read_offsets(s, dir, hop, "ptr", src->shape[0], UINT32_MAX - 1, note_edges, err));
-    OG_TRY(read_counts(s, dir, hop, err));
-    OG_TRY(place_degrees(s, hop, err));
-out:
-    return rc;
+    OG_DO(check_hop(s, hop, err));
+    OG_DO(read_offsets(s, dir, hop, "ptr", src->shape[0], UINT32_MAX - 1, note_edges, err));
+    OG_DO(read_counts(s, dir, hop, err));
+    return place_degrees(s, hop, err);
 }
 
 static int count_batches(struct og_samples *s, const char *dir, struct og_err *err)
@@ -441,17 +434,14 @@ static int check_places(const struct og_samples *s, const struct og_batch *batch
 static int read_units(struct og_samples *s, const struct og_trace_spot *p, bool blocks,
                       struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
 {
-    int rc = 0;
     if (!(s->files.extras & OG__WITH_EDGES))
         return 0;
     if (!blocks)
-        OG_TRY(og__trace_files_units(&s->files, p, out->batch.units, read, err));
+        OG_DO(og__trace_files_units(&s->files, p, out->batch.units, read, err));
     if (!s->units)
         return 0;
-    OG_TRY(check_units(s, &out->batch, err));
-    OG_TRY(blocks ? check_places(s, &out->batch, err) : 0);
-out:
-    return rc;
+    OG_DO(check_units(s, &out->batch, err));
+    return blocks ? check_places(s, &out->batch, err) : 0;
 }
 
 static int read_arrays(struct og_samples *s, const struct og_trace_spot *p, bool blocks,

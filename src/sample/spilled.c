@@ -63,19 +63,17 @@ static int make_folders(struct og_spilled *s, struct og_places *folders, struct 
     const char *turned[OG_MOST_PLACES];
     const uint64_t number = s->first_piece + s->n_pieces;
     char name[24];
-    int rc;
-    OG_TRY(s->scratch ? 0 : og__scratch_open(&s->scratch, s->under, err));
+    OG_DO(s->scratch ? 0 : og__scratch_open(&s->scratch, s->under, err));
     const struct og_places all = og__scratch_places(s->scratch);
     for (uint32_t i = 0; i < all.n; i++)
         turned[i] = all.path[(number + i) % all.n];
     snprintf(name, sizeof(name), "%" PRIu64, number);
-    OG_TRY(og__places_in(folders, (struct og_places){all.n, turned}, name, err));
+    OG_DO(og__places_in(folders, (struct og_places){all.n, turned}, name, err));
     for (uint32_t i = 0; i < folders->n; i++)
-        OG_TRY(mkdir(folders->path[i], 0700) < 0
-                   ? og__fail_errno(err, -errno, NULL, "%s", folders->path[i])
-                   : 0);
-out:
-    return rc;
+        OG_DO(mkdir(folders->path[i], 0700) < 0
+                  ? og__fail_errno(err, -errno, NULL, "%s", folders->path[i])
+                  : 0);
+    return 0;
 }
 
 static int begin_piece(struct og_spilled *s, struct og_err *err)
@@ -123,12 +121,10 @@ static void remove_piece(struct og_spilled *s, struct og_spilled_piece *piece)
 
 int og__spilled_append(struct og_spilled *s, const struct og_batch *batch, struct og_err *err)
 {
-    int rc;
-    OG_TRY(s->writer ? 0 : begin_piece(s, err));
-    OG_TRY(og__trace_append(s->writer, batch, NULL, err));
+    OG_DO(s->writer ? 0 : begin_piece(s, err));
+    OG_DO(og__trace_append(s->writer, batch, NULL, err));
     last_piece(s)->n_left++;
-out:
-    return rc;
+    return 0;
 }
 
 void og__spilled_place(struct og_spilled *s, struct og_trace_spot *own)

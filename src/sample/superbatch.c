@@ -328,9 +328,8 @@ int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
     size_t bytes = 0;
     each_part(s, (struct og_batch *)batch, count_part, &bytes);
     bool room = s->spilled.n_pieces == 0 && s->blocks.used + bytes <= s->opt.memory;
-    int rc;
-    OG_TRY(make_room(s, batch, err));
-    OG_TRY(room ? fit(&s->blocks, bytes, s->budget, err) : spill(s, batch, err));
+    OG_DO(make_room(s, batch, err));
+    OG_DO(room ? fit(&s->blocks, bytes, s->budget, err) : spill(s, batch, err));
     keep_sizes(s, batch, room ? IN_MEMORY : SPILLED, s->blocks.used);
     keep_ids(s, batch);
     if (room) {
@@ -339,16 +338,13 @@ int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
     }
     s->n++;
     return 0;
-out:
-    return rc;
+    return 0;
 }
 
 int og__superbatch_refer(struct og_superbatch *s, const struct og_batch *batch,
                          struct og_samples *samples, uint32_t number, struct og_err *err)
 {
-    int rc = make_room(s, batch, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(make_room(s, batch, err));
     s->samples = samples;
     keep_sizes(s, batch, ELSEWHERE, number);
     keep_ids(s, batch);
@@ -378,12 +374,9 @@ int og__superbatch_finish(struct og_superbatch *s, struct og_err *err)
 static int read_back(struct og_superbatch *s, const struct og_trace_spot *p,
                      struct og_batch_memory *out, struct og_io_counts *read, struct og_err *err)
 {
-    int rc;
     if (s->ids_on_disk)
-        OG_TRY(og__spilled_ids(&s->spilled, p, &out->batch, read, err));
-    OG_TRY(og__spilled_blocks(&s->spilled, p, out, read, err));
-out:
-    return rc;
+        OG_DO(og__spilled_ids(&s->spilled, p, &out->batch, read, err));
+    return og__spilled_blocks(&s->spilled, p, out, read, err);
 }
 
 /* Let batch i come from the disk while other things are done. */
@@ -412,23 +405,21 @@ int og__superbatch_replay(struct og_superbatch *s, uint32_t i, uint32_t next,
     *read = (struct og_io_counts){0};
     const struct og_trace_spot *p = spot_of(s, i);
     const uint64_t *ptr = (const void *)s->ptr.base;
-    int rc;
-    OG_TRY(refuse_failed(s, err));
+    OG_DO(refuse_failed(s, err));
     if (p->kept == ELSEWHERE)
-        OG_TRY(og__samples_read(s->samples, (uint32_t)p->at, true, out, read, err));
+        OG_DO(og__samples_read(s->samples, (uint32_t)p->at, true, out, read, err));
     else
-        OG_TRY(og__trace_files_shape(&s->spilled.files, p, out, err));
+        OG_DO(og__trace_files_shape(&s->spilled.files, p, out, err));
     if (p->kept != ELSEWHERE && !s->ids_on_disk)
         take_ids(s, ptr[i], &out->batch);
     if (p->kept == SPILLED)
-        OG_TRY(read_back(s, p, out, read, err));
+        OG_DO(read_back(s, p, out, read, err));
     if (p->kept == IN_MEMORY)
         each_part(s, &out->batch, take_part, &(const char *){s->blocks.base + p->at});
     og__name_places(&out->batch);
     if (next < s->n)
         prefetch(s, next);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- dropping ---- */

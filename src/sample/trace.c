@@ -128,9 +128,7 @@ static int append_wide(struct og_npy_writer *w, const uint32_t *ids, uint32_t n,
         uint32_t k = OG_MIN(n - i, (uint32_t)CHUNK);
         for (uint32_t j = 0; j < k; j++)
             wide[j] = ids[i + j];
-        int rc = og__npy_append(w, wide, k, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__npy_append(w, wide, k, err));
         i += k;
     }
     return 0;
@@ -148,59 +146,49 @@ static int append_dst(struct hop_columns *c, const struct og_block *block, struc
 {
     int32_t dst[CHUNK];
     uint32_t filled = 0;
-    int rc = 0;
     for (uint32_t i = 0; i < og__lists_of(block); i++) {
         for (uint32_t e = block->indptr[i]; e < block->indptr[i + 1]; e++) {
             dst[filled++] = (int32_t)og__list_dst(block, i);
             if (filled == CHUNK) {
-                OG_TRY(og__npy_append(c->dst, dst, CHUNK, err));
+                OG_DO(og__npy_append(c->dst, dst, CHUNK, err));
                 filled = 0;
             }
         }
     }
-    OG_TRY(og__npy_append(c->dst, dst, filled, err));
-out:
-    return rc;
+    return og__npy_append(c->dst, dst, filled, err);
 }
 
 static int append_relations(struct og_npy_writer *rel, const struct og_block *k, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t r = 0; r < k->n_relations; r++)
-        OG_TRY(og__npy_repeat(rel, (uint16_t)r,
-                              k->indptr[k->relation[r + 1]] - k->indptr[k->relation[r]], err));
-out:
-    return rc;
+        OG_DO(og__npy_repeat(rel, (uint16_t)r,
+                             k->indptr[k->relation[r + 1]] - k->indptr[k->relation[r]], err));
+    return 0;
 }
 
 static int append_edges(struct hop_columns *c, const struct og_block *block, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__npy_append(c->src, block->src, (int64_t)block->n_edges, err));
-    OG_TRY(append_dst(c, block, err));
+    OG_DO(og__npy_append(c->src, block->src, (int64_t)block->n_edges, err));
+    OG_DO(append_dst(c, block, err));
     if (c->weight)
-        OG_TRY(og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err));
+        OG_DO(og__npy_append(c->weight, block->weight, (int64_t)block->n_edges, err));
     if (c->edge)
-        OG_TRY(og__npy_append(c->edge, block->edge, (int64_t)block->n_edges, err));
+        OG_DO(og__npy_append(c->edge, block->edge, (int64_t)block->n_edges, err));
     if (c->rel)
-        OG_TRY(append_relations(c->rel, block, err));
-out:
-    return rc;
+        OG_DO(append_relations(c->rel, block, err));
+    return 0;
 }
 
 static int append_block(struct og_trace_writer *w, uint32_t hop, const struct og_block *block,
                         struct og_err *err)
 {
     struct hop_columns *c = &w->hop[hop];
-    int rc;
     if (!og__is_part(w->opt.extras, hop, (uint32_t)w->opt.n_hops))
-        OG_TRY(append_edges(c, block, err));
+        OG_DO(append_edges(c, block, err));
     if (c->degree)
-        OG_TRY(og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err));
-    OG_TRY(append_int64(c->nodes, block->n_src, err));
-    OG_TRY(append_int64(c->ptr, og__npy_rows(c->src), err));
-out:
-    return rc;
+        OG_DO(og__npy_append(c->degree, block->degree, block->n_src - block->n_dst, err));
+    OG_DO(append_int64(c->nodes, block->n_src, err));
+    return append_int64(c->ptr, og__npy_rows(c->src), err);
 }
 
 static int append_labels(struct og_trace_writer *w, const void *labels, uint32_t n,
@@ -209,11 +197,9 @@ static int append_labels(struct og_trace_writer *w, const void *labels, uint32_t
     if (w->opt.multi_label)
         return og__npy_append(w->labels, labels, n, err);
     const int32_t *classes = labels;
-    int rc = 0;
     for (uint32_t i = 0; i < n; i++)
-        OG_TRY(append_int64(w->labels, classes[i], err));
-out:
-    return rc;
+        OG_DO(append_int64(w->labels, classes[i], err));
+    return 0;
 }
 
 int og__trace_append(struct og_trace_writer *w, const struct og_batch *batch, const void *labels,

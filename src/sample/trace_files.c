@@ -54,9 +54,7 @@ static int open_words(const struct og_trace_files *f, struct og_npy *a, struct o
                       int hop, const char *name, struct og_err *err)
 {
     const char *dir = dirs.path[og__trace_home(dirs.n, hop, name)];
-    int rc = og__trace_array_open(a, dir, hop, name, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__trace_array_open(a, dir, hop, name, err));
     bool weight = a == &f->hop[OG_MAX(hop, 1) - 1].weight;
     bool relation = a == &f->hop[OG_MAX(hop, 1) - 1].rel;
     bool wide = (hop == 0 && a->type == OG__NPY_I64) || /* ids of a large graph */
@@ -75,27 +73,25 @@ int og__trace_files_open(struct og_trace_files *f, struct og_places dirs, struct
     for (int h = 0; h < f->n_hops; h++)
         f->hop[h] =
             (struct og_hop_files){closed(), closed(), closed(), closed(), closed(), closed()};
-    int rc;
-    OG_TRY(open_words(f, &f->ids, dirs, 0, "ids", err));
+    OG_DO(open_words(f, &f->ids, dirs, 0, "ids", err));
     if ((f->extras & OG__WITH_EDGES))
-        OG_TRY(open_words(f, &f->units, dirs, 0, "units", err));
+        OG_DO(open_words(f, &f->units, dirs, 0, "units", err));
     if ((f->extras & OG__WITH_TREES))
-        OG_TRY(open_words(f, &f->rows, dirs, 0, "rows", err));
+        OG_DO(open_words(f, &f->rows, dirs, 0, "rows", err));
     for (int h = 0; h < f->n_hops; h++) {
         struct og_hop_files *k = &f->hop[h];
-        OG_TRY(open_words(f, &k->src, dirs, h + 1, "src", err));
-        OG_TRY(open_words(f, &k->dst, dirs, h + 1, "dst", err));
+        OG_DO(open_words(f, &k->src, dirs, h + 1, "src", err));
+        OG_DO(open_words(f, &k->dst, dirs, h + 1, "dst", err));
         if ((f->extras & OG__WITH_DEGREES))
-            OG_TRY(open_words(f, &k->degree, dirs, h + 1, "degree", err));
+            OG_DO(open_words(f, &k->degree, dirs, h + 1, "degree", err));
         if ((f->extras & OG__WITH_WEIGHTS))
-            OG_TRY(open_words(f, &k->weight, dirs, h + 1, "weight", err));
+            OG_DO(open_words(f, &k->weight, dirs, h + 1, "weight", err));
         if ((f->extras & OG__WITH_EDGES))
-            OG_TRY(open_words(f, &k->edge, dirs, h + 1, "edge", err));
+            OG_DO(open_words(f, &k->edge, dirs, h + 1, "edge", err));
         if ((f->extras & OG__WITH_RELATIONS))
-            OG_TRY(open_words(f, &k->rel, dirs, h + 1, "rel", err));
+            OG_DO(open_words(f, &k->rel, dirs, h + 1, "rel", err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 void og__trace_files_close(struct og_trace_files *f)
@@ -126,9 +122,7 @@ static int read_words(const struct og_npy *a, uint64_t first, uint64_t n, void *
 {
     if (n == 0)
         return 0;
-    int rc = og__npy_read(a, (int64_t)first, (int64_t)n, out, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__npy_read(a, (int64_t)first, (int64_t)n, out, err));
     posix_fadvise(a->fd, a->offset + (off_t)first * WORD, (off_t)n * WORD, POSIX_FADV_DONTNEED);
     read->reads++;
     read->bytes += n * WORD;
@@ -147,17 +141,15 @@ static bool all_below(const uint32_t *words, uint64_t n, uint64_t bound)
 static int read_wide(const struct og_npy *a, uint64_t first, uint64_t n, int64_t *chunk,
                      uint32_t *out, struct og_io_counts *read, struct og_err *err)
 {
-    int rc = 0;
     for (uint64_t done = 0, k; done < n; done += k) {
         k = OG_MIN(n - done, (uint64_t)OG__TRACE_CHUNK / 2);
-        OG_TRY(og__npy_read(a, (int64_t)(first + done), (int64_t)k, chunk, err));
+        OG_DO(og__npy_read(a, (int64_t)(first + done), (int64_t)k, chunk, err));
         for (uint64_t i = 0; i < k; i++)
             out[done + i] = chunk[i] < 0 || chunk[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)chunk[i];
         read->reads++;
         read->bytes += k * sizeof(*chunk);
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_spot *p,
@@ -165,10 +157,8 @@ int og__trace_files_ids(const struct og_trace_files *f, const struct og_trace_sp
                         struct og_err *err)
 {
     bool wide = f->ids.type == OG__NPY_I64;
-    int rc = wide ? read_wide(&f->ids, p->first_id, p->n_ids, (void *)chunk, out->ids, read, err)
-                  : read_words(&f->ids, p->first_id, p->n_ids, out->ids, read, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(wide ? read_wide(&f->ids, p->first_id, p->n_ids, (void *)chunk, out->ids, read, err)
+               : read_words(&f->ids, p->first_id, p->n_ids, out->ids, read, err));
     return all_below(out->ids, out->n_ids, f->n_nodes) ? 0 : wrong(f, &f->ids, err);
 }
 
@@ -187,9 +177,7 @@ static int read_indptr(const struct og_trace_files *f, const struct og_npy *a, u
     k->indptr[0] = 0;
     for (uint64_t e = 0; e < k->n_edges; e += OG__TRACE_CHUNK) {
         uint64_t n = OG_MIN(k->n_edges - e, (uint64_t)OG__TRACE_CHUNK);
-        int rc = read_words(a, first + e, n, chunk, read, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(read_words(a, first + e, n, chunk, read, err));
         for (uint64_t i = 0; i < n; i++) {
             if (chunk[i] == d && d < k->n_dst)
                 continue;
@@ -221,9 +209,7 @@ static int next_relation(struct relations *r, uint64_t n_left, uint32_t *out,
     if (r->at == r->filled) {
         r->at = 0;
         r->filled = OG_MIN(n_left, sizeof(r->bytes) / size);
-        int rc = og__npy_read(r->array, (int64_t)r->first, (int64_t)r->filled, r->bytes, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__npy_read(r->array, (int64_t)r->first, (int64_t)r->filled, r->bytes, err));
         r->first += r->filled;
         read->reads++;
         read->bytes += r->filled * size;
@@ -261,31 +247,27 @@ static int read_lists(const struct og_trace_files *f, const struct og_hop_files 
 {
     struct relations r = {.files = f, .array = &file->rel, .first = first};
     uint32_t now = 0;
-    int rc = 0;
     k->n_lists = 0;
     k->relation[0] = 0;
     for (uint64_t e = 0; e < k->n_edges; e += OG__TRACE_CHUNK) {
         const uint64_t n = OG_MIN(k->n_edges - e, (uint64_t)OG__TRACE_CHUNK);
-        OG_TRY(read_words(&file->dst, first + e, n, chunk, read, err));
+        OG_DO(read_words(&file->dst, first + e, n, chunk, read, err));
         for (uint64_t i = 0; i < n; i++) {
             uint32_t relation = 0;
-            OG_TRY(next_relation(&r, k->n_edges - e - i, &relation, read, err));
-            OG_TRY(add_edge(f, file, k, e + i, relation, chunk[i], &now, err));
+            OG_DO(next_relation(&r, k->n_edges - e - i, &relation, read, err));
+            OG_DO(add_edge(f, file, k, e + i, relation, chunk[i], &now, err));
         }
     }
     while (now < k->n_relations)
         k->relation[++now] = k->n_lists;
     k->indptr[k->n_lists] = (uint32_t)k->n_edges;
-out:
-    return rc;
+    return 0;
 }
 
 static int read_src(const struct og_trace_files *f, const struct og_npy *a, uint64_t first,
                     struct og_block *k, struct og_io_counts *read, struct og_err *err)
 {
-    int rc = read_words(a, first, k->n_edges, k->src, read, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_words(a, first, k->n_edges, k->src, read, err));
     return all_below(k->src, k->n_edges, k->n_src) ? 0 : wrong(f, a, err);
 }
 
@@ -293,9 +275,7 @@ static int read_degrees(const struct og_trace_files *f, const struct og_npy *a, 
                         struct og_block *k, struct og_io_counts *read, struct og_err *err)
 {
     uint64_t n = (uint64_t)k->n_src - k->n_dst;
-    int rc = read_words(a, first, n, k->degree, read, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_words(a, first, n, k->degree, read, err));
     return all_below(k->degree, n, INT32_MAX) ? 0 : wrong(f, a, err);
 }
 
@@ -316,9 +296,7 @@ static int check_parts(const struct og_trace_files *f, const struct og_batch *b,
 static int read_rows(const struct og_trace_files *f, const struct og_trace_spot *p,
                      struct og_batch *b, struct og_io_counts *read, struct og_err *err)
 {
-    const int rc = read_words(&f->rows, p->first_place, b->n_places, b->row, read, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_words(&f->rows, p->first_place, b->n_places, b->row, read, err));
     return all_below(b->row, b->n_places, b->n_ids) ? 0 : wrong(f, &f->rows, err);
 }
 
@@ -326,32 +304,29 @@ int og__trace_files_blocks(const struct og_trace_files *f, const struct og_trace
                            uint32_t chunk[OG__TRACE_CHUNK], struct og_batch_memory *out,
                            struct og_io_counts *read, struct og_err *err)
 {
-    int rc = 0;
     if ((f->extras & OG__WITH_EDGES))
-        OG_TRY(og__trace_files_units(f, p, out->batch.units, read, err));
+        OG_DO(og__trace_files_units(f, p, out->batch.units, read, err));
     if ((f->extras & OG__WITH_TREES))
-        OG_TRY(read_rows(f, p, &out->batch, read, err));
+        OG_DO(read_rows(f, p, &out->batch, read, err));
     for (int h = 0; h < f->n_hops; h++) {
         const struct og_hop_files *file = &f->hop[h];
         const struct og_trace_hop *from = &p->hop[h];
         struct og_block *k = &out->batch.hop[h];
         if ((f->extras & OG__WITH_DEGREES))
-            OG_TRY(read_degrees(f, &file->degree, from->first_degree, k, read, err));
+            OG_DO(read_degrees(f, &file->degree, from->first_degree, k, read, err));
         if (og__is_part(f->extras, (uint32_t)h, (uint32_t)f->n_hops))
             continue;
-        OG_TRY(f->extras & OG__WITH_RELATIONS
-                   ? read_lists(f, file, from->first_edge, chunk, k, read, err)
-                   : read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err));
-        OG_TRY(read_src(f, &file->src, from->first_edge, k, read, err));
+        OG_DO(f->extras & OG__WITH_RELATIONS
+                  ? read_lists(f, file, from->first_edge, chunk, k, read, err)
+                  : read_indptr(f, &file->dst, from->first_edge, chunk, k, read, err));
+        OG_DO(read_src(f, &file->src, from->first_edge, k, read, err));
         if ((f->extras & OG__WITH_WEIGHTS))
-            OG_TRY(read_words(&file->weight, from->first_edge, k->n_edges, (float *)k->weight, read,
-                              err));
+            OG_DO(read_words(&file->weight, from->first_edge, k->n_edges, (float *)k->weight, read,
+                             err));
         if ((f->extras & OG__WITH_EDGES))
-            OG_TRY(read_words(&file->edge, from->first_edge, k->n_edges, k->edge, read, err));
+            OG_DO(read_words(&file->edge, from->first_edge, k->n_edges, k->edge, read, err));
     }
-    OG_TRY(check_parts(f, &out->batch, err));
-out:
-    return rc;
+    return check_parts(f, &out->batch, err);
 }
 
 /* ---- what that asks ---- */
@@ -538,9 +513,7 @@ int og__trace_files_shape(const struct og_trace_files *f, const struct og_trace_
     struct og_batch_caps caps = {0};
     og__caps_include(&caps, &b);
     out->batch = b;
-    int rc = og__batch_reserve(out, &caps, f->extras, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__batch_reserve(out, &caps, f->extras, err));
     out->batch.ids = out->ids.data;
     out->batch.units = f->extras & OG__WITH_EDGES ? out->units.data : NULL;
     if (f->extras & OG__WITH_TREES) {

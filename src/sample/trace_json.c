@@ -35,22 +35,20 @@ static int get_dataset(struct og_trace_description *d, const char *name, struct 
 {
     int64_t nodes = 0;
     int64_t dim = 0;
-    int rc = 0;
-    OG_TRY(get_count(d->root, "num_nodes", 0, UINT32_MAX - 1, &nodes, name, err));
-    OG_TRY(get_count(d->root, "feature_dim", 0, INT32_MAX / 8, &dim, name, err));
+    OG_DO(get_count(d->root, "num_nodes", 0, UINT32_MAX - 1, &nodes, name, err));
+    OG_DO(get_count(d->root, "feature_dim", 0, INT32_MAX / 8, &dim, name, err));
     const char *text = json_string_value(json_object_get(d->root, "feature_dtype"));
     int dtype = text ? og__dtype_find(text) : -1;
     if (dtype < 0)
-        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8, e4m3 or one", err));
+        OG_DO(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8, e4m3 or one", err));
     if (!(d->dataset = json_string_value(json_object_get(d->root, "dataset"))))
-        OG_TRY(wrong(name, "dataset", "text", err));
+        OG_DO(wrong(name, "dataset", "text", err));
     d->n_nodes = (uint64_t)nodes;
     d->dim = (int)dim;
     d->dtype = (enum og_dtype)dtype;
-    OG_TRY(get_more(d->root, "feature_entries", &d->room, name, err));
+    OG_DO(get_more(d->root, "feature_entries", &d->room, name, err));
     d->row_bytes = og__row_size(d->dim, d->dtype, d->room);
-out:
-    return rc;
+    return 0;
 }
 
 static int get_batches(struct og_trace_description *d, const char *name, struct og_err *err)
@@ -79,22 +77,20 @@ static int get_type(const struct og_trace_description *d, const json_t *said,
     const json_t *dtype = json_object_get(said, "feature_dtype");
     int64_t count = 0;
     uint32_t dim = 0;
-    int rc = 0;
     if (!(t->name = json_string_value(json_object_get(said, "name"))))
-        OG_TRY(wrong(name, "name", "text, of each of \"node_types\"", err));
-    OG_TRY(get_count(said, "count", 0, (int64_t)(d->n_nodes - first), &count, name, err));
-    OG_TRY(get_more(said, "feature_dim", &dim, name, err));
-    OG_TRY(get_more(said, "feature_entries", &t->room, name, err));
+        OG_DO(wrong(name, "name", "text, of each of \"node_types\"", err));
+    OG_DO(get_count(said, "count", 0, (int64_t)(d->n_nodes - first), &count, name, err));
+    OG_DO(get_more(said, "feature_dim", &dim, name, err));
+    OG_DO(get_more(said, "feature_entries", &t->room, name, err));
     if (dim > INT32_MAX / 8)
-        OG_TRY(wrong(name, "feature_dim", "a count within bounds", err));
+        OG_DO(wrong(name, "feature_dim", "a count within bounds", err));
     const int found = json_is_string(dtype) ? og__dtype_find(json_string_value(dtype)) : -1;
     if (dim > 0 && found < 0)
-        OG_TRY(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8, e4m3 or one", err));
+        OG_DO(wrong(name, "feature_dtype", "f32, f16, bf16, u8, i8, e4m3 or one", err));
     t->end = first + (uint64_t)count;
     t->dim = (int)dim;
     t->dtype = found < 0 ? d->dtype : (enum og_dtype)found;
-out:
-    return rc;
+    return 0;
 }
 
 /* Each type has a range of ids. Without a list all nodes are of one. */
@@ -104,7 +100,6 @@ static int get_types(struct og_trace_description *d, const char *name, struct og
     const json_t *list = json_object_get(d->root, "node_types");
     const size_t n = list ? json_array_size(list) : 1;
     uint64_t end = 0;
-    int rc = 0;
     if (n < 1 || n > MOST)
         return wrong(name, "node_types", "a list of 1 to 256 types", err);
     if (!(d->type = calloc(n, sizeof(*d->type))))
@@ -115,11 +110,10 @@ static int get_types(struct og_trace_description *d, const char *name, struct og
         return 0;
     }
     for (; d->n_types < n; end = d->type[d->n_types++].end)
-        OG_TRY(get_type(d, json_array_get(list, d->n_types), &d->type[d->n_types], end, name, err));
+        OG_DO(get_type(d, json_array_get(list, d->n_types), &d->type[d->n_types], end, name, err));
     if (end != d->n_nodes)
-        OG_TRY(wrong(name, "num_nodes", "the sum of the counts of \"node_types\"", err));
-out:
-    return rc;
+        OG_DO(wrong(name, "num_nodes", "the sum of the counts of \"node_types\"", err));
+    return 0;
 }
 
 int og__trace_parse(struct og_trace_description *d, const char *text, size_t len, const char *name,

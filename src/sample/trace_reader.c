@@ -90,15 +90,13 @@ out:
 static int read_narrow(const struct og_npy *a, uint32_t *out, struct og_err *err)
 {
     int64_t wide[CHUNK];
-    int rc = 0;
     for (int64_t done = 0; done < a->shape[0]; done += CHUNK) {
         int64_t n = OG_MIN(a->shape[0] - done, (int64_t)CHUNK);
-        OG_TRY(og__npy_read_int64(a, done, n, wide, err));
+        OG_DO(og__npy_read_int64(a, done, n, wide, err));
         for (int64_t i = 0; i < n; i++)
             out[done + i] = wide[i] < 0 || wide[i] > UINT32_MAX ? UINT32_MAX : (uint32_t)wide[i];
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int read_ids(struct og_trace_folder *t, const char *dir, uint64_t *n_ids, struct og_err *err)

@@ -99,14 +99,12 @@ int og__trees_fit(struct og_trees *t, uint64_t places, const struct og_batch *b,
 int og__trees_begin(struct og_trees *t, const uint32_t *seeds, uint32_t n, struct og_err *err)
 {
     static const struct og_batch none;
-    int rc;
-    OG_TRY(og__trees_fit_seeds(t, n, err));
-    OG_TRY(og__trees_fit(t, n, &none, err));
+    OG_DO(og__trees_fit_seeds(t, n, err));
+    OG_DO(og__trees_fit(t, n, &none, err));
     memset(t->entry, 0xff, t->size * sizeof(*t->entry));
     for (uint32_t i = 0; i < n; i++) {
         t->tree[i] = i;
         og__tree_place(t, seeds[i], i, i);
     }
-out:
-    return rc;
+    return 0;
 }

@@ -18,18 +18,16 @@
 static int sample_node(struct og_hop *h, int64_t begin, int64_t degree, struct og_rng *rng,
                        struct og_err *err)
 {
-    int rc = 0;
     if (og__takes_all(h, degree)) {
         for (int64_t e = begin; e < begin + degree; e++)
-            OG_TRY(og__push_edge(h, e, err));
+            OG_DO(og__push_edge(h, e, err));
         return 0;
     }
     uint32_t k = (uint32_t)h->fanout;
     og__draw(h->s, rng, (uint32_t)degree, k);
     for (uint32_t i = 0; i < k; i++)
-        OG_TRY(og__push_edge(h, begin + h->s->pick[i], err));
-out:
-    return rc;
+        OG_DO(og__push_edge(h, begin + h->s->pick[i], err));
+    return 0;
 }
 
 static int sample_in_memory(struct og_hop *h, struct og_err *err)
@@ -43,9 +41,7 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
         struct og_rng rng;
         og__hop_rng(h, v, &rng);
         og__begin_list(h, i);
-        int rc = sample_node(h, og__first_edge(t, v), og__degree(t, v), &rng, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(sample_node(h, og__first_edge(t, v), og__degree(t, v), &rng, err));
     }
     return og__flush_edges(h, err);
 }
@@ -66,7 +62,6 @@ static const uint32_t *positions_of(const struct og_hop *h, uint32_t v)
 static int draw_hop(struct og_hop *h, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    int rc = 0;
     const uint32_t before = (uint32_t)h->block->n_edges;
     uint32_t edge = 0;
     for (uint32_t i = h->first; i < h->block->n_dst; i++) {
@@ -78,25 +73,21 @@ static int draw_hop(struct og_hop *h, struct og_err *err)
         h->block->indptr[i] = before + edge;
         if (k > 0)
             og__fetch_want(s, edge, v, positions, k);
-        OG_TRY(
+        OG_DO(
             og__number_places(h, before + edge, og__first_edge(s->topology, v), positions, k, err));
         edge += k;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int sample_from_disk(struct og_hop *h, struct og_err *err)
 {
     const uint64_t before = h->block->n_edges, drawn = h->n_edges - before;
-    int rc;
-    OG_TRY(og__fetch_begin(h->s, h->block->src + before, h->weight ? h->weight + before : NULL,
-                           drawn, NULL, err));
-    OG_TRY(draw_hop(h, err));
-    OG_TRY(og__fetch(h->s, err));
-    OG_TRY(og__number_fetched(h, drawn, err));
-out:
-    return rc;
+    OG_DO(og__fetch_begin(h->s, h->block->src + before, h->weight ? h->weight + before : NULL,
+                          drawn, NULL, err));
+    OG_DO(draw_hop(h, err));
+    OG_DO(og__fetch(h->s, err));
+    return og__number_fetched(h, drawn, err);
 }
 
 static int sample_hop(struct og_hop *h, struct og_err *err)

@@ -309,24 +309,20 @@ static int fetch_drawn(const struct og_hop *h, const struct party *p, uint32_t s
 {
     struct og_sampler *s = h->s;
     const struct og_neighbors *cache = &s->topology->disk->cache;
-    int rc = 0;
     for (uint32_t j = 0; j < p->n_live; j++) {
         const struct walker *x = &p->live[j];
         const bool cached = og__neighbors_has(cache, x->at);
         s->reads.lists_cached += cached;
         s->reads.lists_read += !cached;
-        OG_TRY(og__runs_next(h, step, x->at, place_of(s, x), &state_of(s)->source[j], err));
+        OG_DO(og__runs_next(h, step, x->at, place_of(s, x), &state_of(s)->source[j], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int fetch_here(const struct og_hop *h, const struct party *p, struct og_err *err)
 {
     struct og_sampler *s = h->s;
-    int rc = og__fetch_begin(s, state_of(s)->source, NULL, p->n_live, NULL, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__fetch_begin(s, state_of(s)->source, NULL, p->n_live, NULL, err));
     for (uint32_t j = 0; j < p->n_live; j++) {
         const struct walker *x = &p->live[j];
         const uint32_t place = (uint32_t)place_of(s, x);
@@ -357,16 +353,14 @@ static int check_steps(const struct og_sampler *s, const struct party *p, uint32
                        struct og_err *err)
 {
     const struct og_topology *t = og__walk_topology(s, step);
-    int rc = 0;
     for (uint32_t j = 0; j < p->n_live; j++) {
         const struct walker *x = &p->live[j];
-        OG_TRY(og__mapped_edges(t, x->edge, 1, err));
+        OG_DO(og__mapped_edges(t, x->edge, 1, err));
         const uint32_t to = og__neighbor(t, x->edge);
         if (goes_on(x, step))
-            OG_TRY(og__mapped_lists(og__walk_topology(s, step + 1), &to, 1, err));
+            OG_DO(og__mapped_lists(og__walk_topology(s, step + 1), &to, 1, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static void arrive(const struct og_sampler *s, struct party *p, uint32_t step)
@@ -466,16 +460,14 @@ static int take_neighbors(struct og_hop *h, const struct party *p, uint32_t i, s
     uint32_t distinct = n > FEW ? count_many(w->tally, visit, n) : count_few(w->tally, visit, n);
     uint32_t kept = OG_MIN(distinct, (uint32_t)h->fanout);
     uint32_t sum = 0;
-    int rc = 0;
     for (uint32_t k = 0; k < kept; k++)
         sum += visits_of(w->tally[k]);
     og__begin_list(h, p->first + i);
     for (uint32_t k = 0; k < kept; k++) {
         const float weight = (float)visits_of(w->tally[k]) / (float)sum;
-        OG_TRY(og__push_weighed(h, (uint32_t)w->tally[k], weight, -1, err)); /* no edge */
+        OG_DO(og__push_weighed(h, (uint32_t)w->tally[k], weight, -1, err)); /* no edge */
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Stage 0: set out; 2 k + 1: choose step k; 2 k + 2: arrive. After the last the party is done. */
@@ -483,7 +475,6 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
 {
     struct og_sampler *s = h->s;
     uint32_t step = (stage - 1) / 2;
-    int rc = 0;
     if (stage == 0) {
         set_out(h, p);
     } else if (stage == 1) {
@@ -492,16 +483,15 @@ static int pass_stage(struct og_hop *h, struct party *p, uint32_t stage, struct 
         choose_next(h, p, step);
     } else {
         if (s->topology->disk)
-            OG_TRY(fetch(h, p, step, err));
+            OG_DO(fetch(h, p, step, err));
         else if (s->topology->mapped)
-            OG_TRY(check_steps(s, p, step, err));
+            OG_DO(check_steps(s, p, step, err));
         arrive(s, p, step);
     }
     bool done = stage == 2 * (uint32_t)s->how.walk_length;
     for (uint32_t i = 0; done && i < p->n; i++)
-        OG_TRY(take_neighbors(h, p, i, err));
-out:
-    return rc;
+        OG_DO(take_neighbors(h, p, i, err));
+    return 0;
 }
 
 /* On disk, each party goes through all stages alone. */
@@ -509,18 +499,16 @@ static int walk_from_disk(struct og_hop *h, struct og_err *err)
 {
     struct og_walks *w = h->s->state;
     uint32_t n_dst = h->block->n_dst;
-    int rc = 0;
     for (uint32_t first = h->first; first < n_dst; first += w->group) {
         struct party *p = &w->party[0];
         p->first = first;
         p->n = OG_MIN(n_dst - first, w->group);
         for (uint32_t stage = 0; stage <= 2 * (uint32_t)h->s->how.walk_length; stage++)
-            OG_TRY(pass_stage(h, p, stage, err));
+            OG_DO(pass_stage(h, p, stage, err));
         /* what the next party fetches passes through the window too */
-        OG_TRY(og__number_window(h, err));
+        OG_DO(og__number_window(h, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* In memory, a party enters every turn, and all active ones advance by one stage, the foremost
@@ -531,7 +519,6 @@ static int walk_in_memory(struct og_hop *h, struct og_err *err)
     uint32_t n_dst = h->block->n_dst;
     uint32_t n_stages = w->n_parties;
     uint32_t last = (n_dst - h->first + w->group - 1) / w->group;
-    int rc = 0;
     for (uint32_t turn = 0; turn < last + n_stages - 1; turn++) {
         struct party *entering = &w->party[turn % n_stages];
         if (turn < last) {
@@ -540,11 +527,9 @@ static int walk_in_memory(struct og_hop *h, struct og_err *err)
         }
         for (uint32_t stage = n_stages; stage-- > 0;)
             if (stage <= turn && turn - stage < last)
-                OG_TRY(pass_stage(h, &w->party[(turn - stage) % n_stages], stage, err));
+                OG_DO(pass_stage(h, &w->party[(turn - stage) % n_stages], stage, err));
     }
-    OG_TRY(og__number_window(h, err));
-out:
-    return rc;
+    return og__number_window(h, err);
 }
 
 static int sample_hop(struct og_hop *h, struct og_err *err)

@@ -61,9 +61,7 @@ static int set_out(const struct og_hop *h, const struct og_frontier *f, struct o
     size_t n = 0;
     for (int k = 0; k < f->n; k++)
         n += f->part[k].n;
-    int rc = og__words_reserve(&w->words, n * walks * WORDS, h->s->budget, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__words_reserve(&w->words, n * walks * WORDS, h->s->budget, err));
     w->n = 0;
     for (int k = 0; k < f->n; k++)
         for (size_t i = 0; i < f->part[k].n; i++) {
@@ -132,18 +130,15 @@ static int gather_step(const struct og_hop *h, const struct og_pass *p,
     const struct og_stretch *stretch = &range->part[0].stretch;
     const struct og_span span = og__runs_span(h->s->topology, stretch);
     const struct og_walkers *w = f->going;
-    int rc;
     for (size_t i = 0; i < w->n; i++) {
         const struct walker x = walker_at(w, i);
         const uint32_t later = walker_at(w, OG_MIN(i + OG__PREFETCH_DISTANCE, w->n - 1)).at;
         if (og__runs_spans(&span, later))
             og__runs_prefetch(h->s->topology, later);
         if (og__runs_spans(&span, x.at) && meets(h, x.at, stretch) && !is_cached(h, x.at))
-            OG_TRY(og__gather_edge(&g, edge_of(h, &x, f->step), err));
+            OG_DO(og__gather_edge(&g, edge_of(h, &x, f->step), err));
     }
-    OG_TRY(og__gather_window(&g, err));
-out:
-    return rc;
+    return og__gather_window(&g, err);
 }
 
 static int gather_steps(const struct og_hop *h, const struct og_pass *p,

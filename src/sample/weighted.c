@@ -241,14 +241,12 @@ static void draw(struct og_sampler *s, struct drawing *drawing, uint32_t n, uint
 /* In lists taken whole, a share of 0 marks weight 0. */
 static int take_in_memory(struct og_hop *h, const struct drawing *l, struct og_err *err)
 {
-    int rc = 0;
     for (int64_t i = 0; l->all && i < l->n; i++)
         if (l->table[i].alias.share > 0)
-            OG_TRY(og__push_drawn(h, l->table[i].node, &l->weights[i], l->begin + i, err));
+            OG_DO(og__push_drawn(h, l->table[i].node, &l->weights[i], l->begin + i, err));
     for (uint32_t i = 0; i < l->n_picks; i++)
-        OG_TRY(og__push_drawn(h, l->node[i], &l->weights[l->pick[i]], l->begin + l->pick[i], err));
-out:
-    return rc;
+        OG_DO(og__push_drawn(h, l->node[i], &l->weights[l->pick[i]], l->begin + l->pick[i], err));
+    return 0;
 }
 
 /* On disk, draws are only requested. */
@@ -263,14 +261,12 @@ static int want_pick(struct og_hop *h, const struct drawing *l, uint32_t i, stru
 
 static int want_picks(struct og_hop *h, const struct drawing *l, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t i = 0; l->all && i < l->n; i++)
         if (l->weights[i] > 0)
-            OG_TRY(want_pick(h, l, i, err));
+            OG_DO(want_pick(h, l, i, err));
     for (uint32_t i = 0; i < l->n_picks; i++)
-        OG_TRY(want_pick(h, l, l->pick[i], err));
-out:
-    return rc;
+        OG_DO(want_pick(h, l, l->pick[i], err));
+    return 0;
 }
 
 static void set_up(const struct og_hop *h, struct drawing *l, uint32_t v)
@@ -290,7 +286,6 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
     const struct og_topology *t = h->s->topology;
     struct drawing *drawing = state_of(h->s)->drawing;
     uint32_t n_dst = h->block->n_dst;
-    int rc = 0;
     for (uint32_t first = h->first; first < n_dst; first += state_of(h->s)->group) {
         uint32_t n = OG_MIN(n_dst - first, state_of(h->s)->group);
         for (uint32_t i = 0; i < n; i++) {
@@ -306,12 +301,10 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
         draw(h->s, drawing, n, (uint32_t)h->fanout);
         for (uint32_t i = 0; i < n; i++) {
             og__begin_list(h, first + i);
-            OG_TRY(take_in_memory(h, &drawing[i], err));
+            OG_DO(take_in_memory(h, &drawing[i], err));
         }
     }
-    OG_TRY(og__number_window(h, err));
-out:
-    return rc;
+    return og__number_window(h, err);
 }
 
 /* ---- from disk ---- */
@@ -338,11 +331,9 @@ static int draw_from_disk(struct og_hop *h, uint32_t first, uint32_t i, struct o
     const bool cached = og__neighbors_has(cache, v);
     const float *weights =
         cached ? og__neighbors_weights(cache, v) : og__lists_start(h->s->lists, i);
-    const int rc = cached ? 0
-                          : og__check_weights(t->disk->of, weights, og__first_edge(t, v),
-                                              (size_t)og__degree(t, v), err);
-    if (rc < 0)
-        return rc;
+    OG_DO(cached ? 0
+                 : og__check_weights(t->disk->of, weights, og__first_edge(t, v),
+                                     (size_t)og__degree(t, v), err));
     draw_list(h, v, weights);
     h->block->indptr[first + i] = (uint32_t)h->block->n_edges + h->n_requested;
     return want_picks(h, &state_of(h->s)->drawing[0], err);
@@ -354,15 +345,13 @@ static int take(const struct og_hop *h, uint32_t v, uint32_t tree, const struct 
 {
     (void)tree;
     const struct drawing *l = &state_of(h->s)->drawing[0];
-    int rc = 0;
     draw_list(h, v, list->weights);
     for (int64_t i = 0; l->all && i < l->n; i++)
         if (list->weights[i] > 0)
-            OG_TRY(og__take_neighbor(h, v, list, i, out, err));
+            OG_DO(og__take_neighbor(h, v, list, i, out, err));
     for (uint32_t i = 0; i < l->n_picks; i++)
-        OG_TRY(og__take_neighbor(h, v, list, l->pick[i], out, err));
-out:
-    return rc;
+        OG_DO(og__take_neighbor(h, v, list, l->pick[i], out, err));
+    return 0;
 }
 
 static size_t take_bytes(const struct og_sampling *how, int64_t longest)
@@ -378,22 +367,19 @@ static int sample_from_disk(struct og_hop *h, struct og_err *err)
     struct og_sampler *s = h->s;
     uint32_t n_dst = h->block->n_dst;
     uint32_t n = 0;
-    int rc;
     const uint64_t before = h->block->n_edges;
-    OG_TRY(og__fetch_begin(s, h->block->src + before, NULL, h->n_edges - before, NULL, err));
+    OG_DO(og__fetch_begin(s, h->block->src + before, NULL, h->n_edges - before, NULL, err));
     if (!s->lists)
-        OG_TRY(og__lists_open(&s->lists, s->topology, &s->topology->disk->of->weights, s->budget,
-                              err));
+        OG_DO(og__lists_open(&s->lists, s->topology, &s->topology->disk->of->weights, s->budget,
+                             err));
     for (uint32_t first = h->first; first < n_dst; first += n) {
-        OG_TRY(og__lists_read(s->lists, s->topology, &s->topology->disk->cache, h->nodes + first,
-                              n_dst - first, &n, &s->reads, err));
+        OG_DO(og__lists_read(s->lists, s->topology, &s->topology->disk->cache, h->nodes + first,
+                             n_dst - first, &n, &s->reads, err));
         for (uint32_t i = 0; i < n; i++)
-            OG_TRY(draw_from_disk(h, first, i, err));
+            OG_DO(draw_from_disk(h, first, i, err));
     }
-    OG_TRY(og__fetch(s, err));
-    OG_TRY(og__number_fetched(h, h->n_requested, err));
-out:
-    return rc;
+    OG_DO(og__fetch(s, err));
+    return og__number_fetched(h, h->n_requested, err);
 }
 
 static int sample_hop(struct og_hop *h, struct og_err *err)

@@ -147,9 +147,7 @@ static int check_weights(const struct og_session *s, struct og_err *err)
 
 static int check_sampler(const struct og_session *s, struct og_err *err)
 {
-    const int rc = check_weights(s, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(check_weights(s, err));
     if (s->config.opt.draw == OG_DRAW_ONCE && !og__sampling_takes(s->config.opt.sampler, "draw"))
         return og__fail(err, -EINVAL, "leave --draw at each, or use --sampler labor",
                         "--draw once: --sampler %s samples a node again in every hop",
@@ -252,20 +250,17 @@ static int open_graph(struct og_session *s, const char *dataset, struct og_err *
     const struct og_options *opt = &s->config.opt;
     struct og_graph **out = &s->workload.graph;
     struct og_inputs inputs;
-    int rc;
-    OG_TRY(og__inputs(opt, &inputs, err));
+    OG_DO(og__inputs(opt, &inputs, err));
     if (inputs.last == 0)
         return (og__exchanges(&s->config) ? og__graph_open_share : og__graph_open)(dataset, out,
                                                                                    err);
     if (og__task(opt->task)->targets == OG__OF_PAIRS || opt->task == OG_TASK_EDGE)
-        OG_TRY(og__fail(
+        return og__fail(
             err, -EINVAL, "use --inputs 0",
             "--inputs %s: --task %s needs rows of all nodes, these are of the splits' nodes",
-            opt->inputs, og__task_words[opt->task]));
-    OG_TRY(og__hops_open(dataset, inputs.first, inputs.last, inputs.how, out, err));
-    OG_TRY(name_inputs(s, err));
-out:
-    return rc;
+            opt->inputs, og__task_words[opt->task]);
+    OG_DO(og__hops_open(dataset, inputs.first, inputs.last, inputs.how, out, err));
+    return name_inputs(s, err);
 }
 
 static int open_dataset(struct og_session *s, const char *dataset, struct og_err *err)
@@ -311,9 +306,8 @@ out:
 static int start_session(struct og_session *s, const char *dataset,
                          const struct og_model_config *model, struct og_err *err)
 {
-    int rc;
-    OG_TRY(name_stores(s, err));
-    OG_TRY(open_dataset(s, dataset, err));
+    OG_DO(name_stores(s, err));
+    OG_DO(open_dataset(s, dataset, err));
     resolve_weights(s);
     OG_TRY(check_timeline(s, err));
     OG_TRY(og__session_resolve_task(s, err));
@@ -324,13 +318,11 @@ static int start_session(struct og_session *s, const char *dataset,
     if (!s->budget)
         return og__fail_errno(err, -ENOMEM, NULL, "budget");
     og__budget_divide(s->budget, (size_t)og__memory_parts(&s->config));
-    OG_TRY(og__session_use_edges(s, model, err));
-    OG_TRY(og__session_hold_out(s, err));
-    OG_TRY(og__session_store_rows(s, err));
-    OG_TRY(resolve_rows(s, err));
-    OG_TRY(og__session_know_edges(s, err));
-out:
-    return rc;
+    OG_DO(og__session_use_edges(s, model, err));
+    OG_DO(og__session_hold_out(s, err));
+    OG_DO(og__session_store_rows(s, err));
+    OG_DO(resolve_rows(s, err));
+    return og__session_know_edges(s, err);
 }
 
 /* Parts see what was decided, and one another, from where they lie. */
@@ -374,29 +366,26 @@ static int know_batches(struct og_session *s, const struct og_model_config *mode
                         struct og_err *err)
 {
     const unsigned want = s->config.want;
-    int rc;
-    OG_TRY(og__structure_name(&s->structure, s->held_out, err));
-    OG_TRY(og__structure_fanouts(&s->structure, err));
-    OG_TRY(og__know_graph(&s->workload, &s->config.opt, err));
-    OG_TRY(og__session_load_seeds(s, want, err));
-    OG_TRY(og__session_check_times(s, err));
-    OG_TRY(og__session_know_types(s, model, err));
-    OG_TRY(og__session_time_seeds(s, err)); /* of which nodes to predict are some */
-    OG_TRY(og__session_check_learnt(s, err));
-    OG_TRY(og__learner_shape(&s->workload, &s->config, model, err));
+    OG_DO(og__structure_name(&s->structure, s->held_out, err));
+    OG_DO(og__structure_fanouts(&s->structure, err));
+    OG_DO(og__know_graph(&s->workload, &s->config.opt, err));
+    OG_DO(og__session_load_seeds(s, want, err));
+    OG_DO(og__session_check_times(s, err));
+    OG_DO(og__session_know_types(s, model, err));
+    OG_DO(og__session_time_seeds(s, err)); /* of which nodes to predict are some */
+    OG_DO(og__session_check_learnt(s, err));
+    OG_DO(og__learner_shape(&s->workload, &s->config, model, err));
     s->workload.shape.n_given = og__session_given(s);
     og__keep_class_scores(&s->workload.shape, s->config.opt.best_by,
                           og__held_out_items(&s->workload));
     og__know_trace(&s->workload, &s->config.opt);
-    OG_TRY(og__session_balance(s, err));
+    OG_DO(og__session_balance(s, err));
     if (want & OG__WANT_TRAINING)
-        OG_TRY(og__best_check(&s->workload.shape, s->config.opt.best_by, err));
+        OG_DO(og__best_check(&s->workload.shape, s->config.opt.best_by, err));
     og__know_splits(&s->workload, want, s->config.share.ranks);
-    OG_TRY(og__session_schedule(s, err));
-    OG_TRY(og__session_order(s, err));
-    OG_TRY(open_offline(s, want, err));
-out:
-    return rc;
+    OG_DO(og__session_schedule(s, err));
+    OG_DO(og__session_order(s, err));
+    return open_offline(s, want, err);
 }
 
 /* Reports what was planned, and builds it. */

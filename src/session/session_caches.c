@@ -350,14 +350,11 @@ static uint64_t room_for_lists(const struct og_session *s)
 int og__session_decide_caches(struct og_session *s, const struct og_profiling *profiling,
                               struct og_err *err)
 {
-    int rc;
     s->size = s->path.size = og__group_sizes(s->workload.row_graph);
-    OG_TRY(s->size ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->workload.graph->path));
+    OG_DO(s->size ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", s->workload.graph->path));
     say_short_tail(s);
-    OG_TRY(og__structure_add_neighbors(&s->structure, s->memory.neighbors, room_for_lists(s),
-                                       &s->prepare.bytes_written, err));
-    OG_TRY(og__learn_rules(&s->path, err));
-    OG_TRY(decide_rows(s, profiling, err));
-out:
-    return rc;
+    OG_DO(og__structure_add_neighbors(&s->structure, s->memory.neighbors, room_for_lists(s),
+                                      &s->prepare.bytes_written, err));
+    OG_DO(og__learn_rules(&s->path, err));
+    return decide_rows(s, profiling, err);
 }

@@ -22,10 +22,9 @@ static bool has_room(struct og_session *s, int trainers)
 static int resolve_trainers(struct og_session *s, struct og_err *err)
 {
     struct og_calibration *h = &s->calibration;
-    int rc = 0;
     if (h->n_tried == 0 && og__calibration_requested(&s->config, &s->workload))
-        OG_TRY(og__calibration_try(h, &s->learner, &s->structure, s->config.opt.threads,
-                                   og__trainers_useful(&s->config.opt), err));
+        OG_DO(og__calibration_try(h, &s->learner, &s->structure, s->config.opt.threads,
+                                  og__trainers_useful(&s->config.opt), err));
     for (int n = h->n_tried; n > 0; n--) {
         const int trainers = og__calibration_choose(h->tried, n);
         if (has_room(s, trainers) || trainers == 1)
@@ -33,8 +32,7 @@ static int resolve_trainers(struct og_session *s, struct og_err *err)
     }
     if (s->config.opt.executors.trainers == 0 && s->config.opt.executors.samplers == 0)
         s->config.opt.executors.trainers = 1;
-out:
-    return rc;
+    return 0;
 }
 
 /* For --preset fgnn; measured once, as above. */

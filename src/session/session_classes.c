@@ -260,7 +260,6 @@ static int weigh_seeds(struct og_session *s, struct og_err *err)
     const struct weighed of = {s->config.opt.seed_weights,
                                edges ? "training edge" : "training node",
                                edges ? "training edges" : "training nodes", train->n};
-    int rc = 0;
     const size_t bytes = (size_t)train->n * sizeof(*train->weights);
     train->weights = og__alloc(s->budget, bytes, part, err);
     if (!train->weights)
@@ -270,13 +269,12 @@ static int weigh_seeds(struct og_session *s, struct og_err *err)
     for (int64_t i = 0; i < train->n; i++)
         train->weights[i] = 1;
     if (of.path)
-        OG_TRY(read_weights(&of, train->weights, err));
+        OG_DO(read_weights(&of, train->weights, err));
     if (weighs_types(s))
-        OG_TRY(weigh_types(s, err));
+        OG_DO(weigh_types(s, err));
     if (!has_weight(train))
-        OG_TRY(og__fail(err, -EINVAL, "give one a larger weight", "every %s weighs 0", of.one));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, "give one a larger weight", "every %s weighs 0", of.one);
+    return 0;
 }
 
 /* ---- seeds ---- */
@@ -287,11 +285,9 @@ static int balance_seeds(struct og_session *s, struct og_err *err)
     const struct og_split *train = &f->split[OG__TRAIN];
     if (!train->labels || og__labelled(f->graph, train) == 0)
         return refuse_balance(s, "oversample", err);
-    int rc = og__balanced_open(&f->balanced, train->labels, (uint32_t)train->n,
-                               (uint32_t)f->graph->n_classes, (uint64_t)s->config.opt.seed,
-                               s->budget, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__balanced_open(&f->balanced, train->labels, (uint32_t)train->n,
+                            (uint32_t)f->graph->n_classes, (uint64_t)s->config.opt.seed, s->budget,
+                            err));
     f->bytes.seeds += f->balanced.bytes;
     f->seeds.balanced = &f->balanced;
     f->seeds.repeats = true;
@@ -308,16 +304,14 @@ bool og__session_oversamples(const struct og_session *s)
 int og__session_balance(struct og_session *s, struct og_err *err)
 {
     const struct og_options *opt = &s->config.opt;
-    int rc = 0;
     const bool judges = s->config.want & OG__WANT_MODEL && !(s->config.want & OG__WANT_EVERY);
     if (judges && opt->class_weights)
-        OG_TRY(weigh_classes(s, err));
+        OG_DO(weigh_classes(s, err));
     if (og__session_oversamples(s))
-        OG_TRY(balance_seeds(s, err));
+        OG_DO(balance_seeds(s, err));
     if (s->config.want & OG__WANT_TRAINING && (opt->seed_weights || weighs_types(s)))
-        OG_TRY(weigh_seeds(s, err));
-out:
-    return rc;
+        OG_DO(weigh_seeds(s, err));
+    return 0;
 }
 
 void og__session_drop_classes(struct og_session *s)

@@ -77,19 +77,17 @@ static int refuse_with(const struct og_config *c, struct og_err *err)
 static int read_policy(struct og_config *c, struct og_err *err)
 {
     const char *requested = c->opt.device_policy;
-    int rc;
-    OG_TRY(og__options_copy(&c->upper, &c->opt, err));
+    OG_DO(og__options_copy(&c->upper, &c->opt, err));
     if (!requested && c->opt.policy == OG_POLICY_AUTO)
         return 0;
     const int like = og__policy_ranked_like(c->opt.policy);
     if (!requested && like != c->opt.policy)
         requested = og__policy_word(like);
-    OG_TRY(requested ? og_options_set(&c->upper, "policy", requested, err) : 0);
+    OG_DO(requested ? og_options_set(&c->upper, "policy", requested, err) : 0);
     if (c->upper.policy == OG_POLICY_AUTO)
-        OG_TRY(og__fail(err, -EINVAL, "leave out --device-policy, which --policy auto chooses too",
-                        "device-policy: auto selects the policies of both caches"));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, "leave out --device-policy, which --policy auto chooses too",
+                        "device-policy: auto selects the policies of both caches");
+    return 0;
 }
 
 static int read_victims(struct og_config *c, struct og_err *err)
@@ -106,7 +104,6 @@ static int read_victims(struct og_config *c, struct og_err *err)
 static int resolve_tiers(struct og_config *c, struct og_err *err)
 {
     struct og_options *opt = &c->opt;
-    int rc = 0;
     if (opt->device_memory.unit == OG_PERCENT)
         return og__fail(err, -EINVAL, "give a size, such as --device-memory 8G",
                         "--device-memory: takes a size, not a percentage");
@@ -114,24 +111,20 @@ static int resolve_tiers(struct og_config *c, struct og_err *err)
         return 0;
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
-    OG_TRY(read_policy(c, err));
-    OG_TRY(refuse_with(c, err));
-    OG_TRY(read_victims(c, err));
+    OG_DO(read_policy(c, err));
+    OG_DO(refuse_with(c, err));
+    OG_DO(read_victims(c, err));
     if (opt->executors.trainers == 0 &&
         opt->executors.samplers == 0) /* what several do is not measured with rows on devices */
         opt->executors.trainers = 1;
-out:
-    return rc;
+    return 0;
 }
 
 int og__session_resolve_typed_tiers(struct og_config *c, struct og_err *err)
 {
-    int rc = 0;
     if (c->upper.policy == OG_POLICY_AUTO)
-        OG_TRY(og_options_set(&c->upper, "policy", og__policy_word(c->opt.policy), err));
-    OG_TRY(read_victims(c, err));
-out:
-    return rc;
+        OG_DO(og_options_set(&c->upper, "policy", og__policy_word(c->opt.policy), err));
+    return read_victims(c, err);
 }
 
 /* ---- files ---- */
@@ -173,16 +166,14 @@ static int share_steps(struct og_config *c, struct og_err *err)
 {
     struct og_options *opt = &c->opt;
     const int ranks = (int)c->share.ranks;
-    int rc;
-    OG_TRY(og__workers_check(opt, ranks, err));
+    OG_DO(og__workers_check(opt, ranks, err));
     opt->workers = ranks;
     if (ranks > 1 && c->handover.n == 0 && !og_options_given(opt, "accumulate")) {
         opt->accumulate = ranks;
         og__say(&c->log, OG__INFO,
                 "a step takes %d mini-batches, one of each worker: --accumulate %d", ranks, ranks);
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Some of several may have nothing to do. */
@@ -220,7 +211,6 @@ int og__session_configure(struct og_config *c, const struct og_options *opt,
                           struct og_err *err)
 {
     const struct og_model_config *model = use->model;
-    int rc;
     take_use(c, use);
     c->stores_rows = !model && opt->embedding > 0 &&
                      (og__reads_as_a_model(c) || c->want & OG__WANT_COUNTED) &&
@@ -228,15 +218,15 @@ int og__session_configure(struct og_config *c, const struct og_options *opt,
     c->observer = observer;
     if (observer)
         c->log = (struct og_log){observer->message, observer->arg};
-    OG_TRY(og__options_copy(&c->opt, opt, err));
+    OG_DO(og__options_copy(&c->opt, opt, err));
     if (!model)
-        OG_TRY(og__learner_adopt(c, opt, err));
-    OG_TRY(share_steps(c, err));
+        OG_DO(og__learner_adopt(c, opt, err));
+    OG_DO(share_steps(c, err));
     share_machine(c);
     const struct og_option_set given = c->opt.given;
     c->requested = og__options_set_apart(opt);
     offer_device(c);
-    OG_TRY(og__options_resolve(&c->opt, &c->log, err));
+    OG_DO(og__options_resolve(&c->opt, &c->log, err));
     if (c->stores_rows && c->opt.executors.trainers == 0 && c->opt.executors.samplers == 0)
         c->opt.executors.trainers = 1; /* the model itself */
     tell_devices(c);
@@ -244,11 +234,9 @@ int og__session_configure(struct og_config *c, const struct og_options *opt,
     og__option_set_keep(&c->preset_requested, &c->opt.given, &given);
     c->layout_open = c->layout_open || c->opt.layout == OG_LAYOUT_AUTO;
     c->disk = (uint64_t)c->opt.disk.value;
-    OG_TRY(know_whole(c, err));
-    OG_TRY(og__device_sampling_check(c, err));
+    OG_DO(know_whole(c, err));
+    OG_DO(og__device_sampling_check(c, err));
     if (c->opt.sample_on != OG_SAMPLE_ON_HOST && c->opt.topology == OG_TOPOLOGY_AUTO)
         c->opt.topology = OG_TOPOLOGY_MEMORY;
-    OG_TRY(resolve_tiers(c, err));
-out:
-    return rc;
+    return resolve_tiers(c, err);
 }

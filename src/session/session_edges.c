@@ -215,15 +215,12 @@ static int add_groups(struct og_workload *f, struct og_err *err)
 int og__session_know_edges(struct og_session *s, struct og_err *err)
 {
     const unsigned want = s->config.want;
-    int rc = 0;
     if (!(want & (OG__WANT_EDGES | OG__WANT_EDGE_ROWS)))
         return 0;
-    OG_TRY(check_sampling(s, err));
-    OG_TRY(want & OG__WANT_EDGE_ROWS ? check_rows(s, err) : 0);
-    OG_TRY(number_units(s, err));
-    OG_TRY(want & OG__WANT_EDGE_ROWS ? add_groups(&s->workload, err) : 0);
-out:
-    return rc;
+    OG_DO(check_sampling(s, err));
+    OG_DO(want & OG__WANT_EDGE_ROWS ? check_rows(s, err) : 0);
+    OG_DO(number_units(s, err));
+    return want & OG__WANT_EDGE_ROWS ? add_groups(&s->workload, err) : 0;
 }
 
 void og__session_drop_edges(struct og_session *s)

@@ -192,9 +192,7 @@ static int find_group(struct og_session *s, const struct og_tensors_file *f, uin
     const struct og_tensor *t = og__tensors_find(&f->all, name);
     if (!t || t->dtype != OG_TENSOR_F32 || t->ndim != 2 || t->shape[0] != group->n_nodes)
         return 0;
-    const int rc = og__npy_open_file(&group->rows, f->path, &size, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__npy_open_file(&group->rows, f->path, &size, err));
     group->rows.type = OG__NPY_F32;
     group->rows.ndim = 2;
     group->rows.shape[0] = t->shape[0];
@@ -234,13 +232,12 @@ int og__session_store_rows(struct og_session *s, struct og_err *err)
     s->config.stores_rows = s->learnt_disk.scratch > 0;
     if (!s->config.stores_rows)
         return 0;
-    OG_TRY(check_options(&s->config, err));
+    OG_DO(check_options(&s->config, err));
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
     OG_TRY(make_folder(s, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim == 0)
-            OG_TRY(store_group(s, k, err));
-out:
-    return rc;
+            OG_DO(store_group(s, k, err));
+    return 0;
 }

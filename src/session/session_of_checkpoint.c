@@ -32,13 +32,10 @@ int og__session_take_all(struct og_options *opt, const char *checkpoint, struct 
     struct og_model_config shape;
     char fanout[3 * OG_MAX_HOPS + 1] = "";
     size_t used = 0;
-    int rc;
-    OG_TRY(og__checkpoint_shape(checkpoint, &shape, err));
+    OG_DO(og__checkpoint_shape(checkpoint, &shape, err));
     for (int l = 0; l < shape.layers; l++)
         used += (size_t)snprintf(fanout + used, sizeof(fanout) - used, "%s-1", l ? "," : "");
-    rc = og_options_set(opt, "fanout", fanout, err);
-out:
-    return rc;
+    return og_options_set(opt, "fanout", fanout, err);
 }
 
 /* Neighbours are those of training only with its fanout. */
@@ -49,9 +46,7 @@ static int say_fanout(const struct og_session *s, bool said, struct og_err *err)
     char *used;
     if (visits || og__model_is_alone(opt->model))
         return 0;
-    const int rc = og_options_get(opt, "fanout", &used, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og_options_get(opt, "fanout", &used, err));
     og__say(&s->config.log, OG__INFO, "sampled with --fanout %s, %s", used,
             said ? "as in training" : "the default: give that of training for its figures");
     free(used);

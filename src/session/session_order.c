@@ -162,9 +162,7 @@ int og__session_order(struct og_session *s, struct og_err *err)
     warn_of_dependency(s);
     if (!has_chunks(s))
         return 0;
-    const int rc = load_order(s, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(load_order(s, err));
     s->workload.schedule.locality = (uint32_t)s->config.opt.locality;
     warn_of_chunks(s);
     return 0;

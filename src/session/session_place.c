@@ -313,10 +313,7 @@ int og__session_place(struct og_session *s, struct og_err *err)
 {
     const struct og_exec_plan requested = requested_exec(&s->config);
     s->exec = requested;
-    int rc;
-    OG_TRY(open_packs(s, &requested) ? plan_with_packs(s, &requested, err)
-                                     : plan_session(s, &requested, err));
-    rc = resolve_options(&s->config, &s->exec, err);
-out:
-    return rc;
+    OG_DO(open_packs(s, &requested) ? plan_with_packs(s, &requested, err)
+                                    : plan_session(s, &requested, err));
+    return resolve_options(&s->config, &s->exec, err);
 }

@@ -28,12 +28,10 @@ int og__session_plan_fixed(struct og_memory_plan *m, const struct og_plan_inputs
 int og__session_plan(struct og_memory_plan *m, const struct og_plan_inputs *given,
                      struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__session_plan_fixed(m, given, err));
+    OG_DO(og__session_plan_fixed(m, given, err));
     if (given->config->want & OG__WANT_FEATURES)
-        OG_TRY(og__memory_plan_batches(m, given, err));
+        OG_DO(og__memory_plan_batches(m, given, err));
     else
         og__memory_plan_sample_groups(m, given);
-out:
-    return rc;
+    return 0;
 }

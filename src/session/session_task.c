@@ -85,9 +85,7 @@ static int make_folder(struct og_session *s, const char *where, struct og_err *e
     const uint64_t room = og__whole_room(&s->config);
     char size[32];
     char allowed[32];
-    const int rc = room == 0 && !s->config.opt.scratch ? og__scratch_check(where, err) : 0;
-    if (rc < 0)
-        return rc;
+    OG_DO(room == 0 && !s->config.opt.scratch ? og__scratch_check(where, err) : 0);
     if (bytes > room)
         return og__fail(
             err, -ENOSPC,
@@ -315,22 +313,20 @@ static int load_negatives(struct og_session *s, enum og__split which, struct og_
     struct og_split *split = &s->workload.split[which];
     struct og_given_negatives *given = &s->workload.seeds.rule.given[which];
     bool requested[OG_MOST_RELATIONS];
-    int rc;
     if (!uses_negatives(s, which))
         return 0;
-    OG_TRY(og__session_ask_relations(s, requested, err));
-    OG_TRY(og__graph_negatives(g, which, s->budget, &split->negatives, &split->n_negatives,
-                               &split->negatives_width, err));
+    OG_DO(og__session_ask_relations(s, requested, err));
+    OG_DO(og__graph_negatives(g, which, s->budget, &split->negatives, &split->n_negatives,
+                              &split->negatives_width, err));
     if (split->relation)
-        OG_TRY(og__typed_negatives(g, which, requested, split->relation, split->n, s->budget,
-                                   &split->negatives, &split->n_negatives, err));
+        OG_DO(og__typed_negatives(g, which, requested, split->relation, split->n, s->budget,
+                                  &split->negatives, &split->n_negatives, err));
     *given = (struct og_given_negatives){
         .ids = split->negatives,
         .n_edges = (uint64_t)split->n,
         .n = (uint64_t)split->n_negatives,
         .each = g->negatives_each[which] ? (uint32_t)split->negatives_width : 0};
-out:
-    return rc;
+    return 0;
 }
 
 /* Batches that leave the session have labels where there are any; nobody judges every node. */

@@ -67,18 +67,16 @@ static int find_untimed(const struct og_session *s, struct og_split *split, stru
     const struct og_graph *g = s->workload.graph;
     bool seen[OG_MOST_TYPES] = {0};
     int64_t time;
-    int rc = 0;
     split->untimed = s->config.opt.time != OG_TIMES_NODE;
     for (int64_t i = 0; i < split->n && !split->untimed; i++) {
         const uint32_t k = og__group_of(g, split->ids[i]);
         if (seen[k])
             continue;
         seen[k] = true;
-        OG_TRY(og__npy_read(&g->node_times, split->ids[i], 1, &time, err));
+        OG_DO(og__npy_read(&g->node_times, split->ids[i], 1, &time, err));
         split->untimed = time == OG__NO_TIME;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static const char *way_to_times(const struct og_session *s, bool own)
@@ -136,14 +134,11 @@ static int load_edge_times(struct og_session *s, enum og__split which, struct og
     const struct og_handover *to = &s->config.handover;
     const enum og__split from = which == OG__TRAIN && to->n > 0 ? to->split : which;
     bool requested[OG_MOST_RELATIONS];
-    int rc = 0;
     if (split->relation)
-        OG_TRY(og__session_ask_relations(s, requested, err));
-    OG_TRY(og__graph_edge_times(s->workload.graph, from, split->relation ? requested : NULL,
-                                split->n, s->budget, &split->times, err));
-    rc = split->times ? 0 : check_seeds(s, split, which, err);
-out:
-    return rc;
+        OG_DO(og__session_ask_relations(s, requested, err));
+    OG_DO(og__graph_edge_times(s->workload.graph, from, split->relation ? requested : NULL,
+                               split->n, s->budget, &split->times, err));
+    return split->times ? 0 : check_seeds(s, split, which, err);
 }
 
 /* Nodes of a split's list have its times, also those to predict. Others are as of their own time.
@@ -187,33 +182,29 @@ static int time_pairs(struct og_session *s, struct og_err *err)
     const struct og_graph *g = s->workload.graph;
     struct og_pair_rule *rule = &s->workload.seeds.rule;
     const int kind = s->config.opt.time;
-    int rc = 0;
     for (uint32_t r = 0; r < g->n_relations; r++)
         s->workload.timed[r] = kind == OG_TIMES_EDGE && g->relation[r].edge_times.fd >= 0;
     rule->timed = s->workload.timed;
     if (kind != OG_TIMES_NODE || rule->labelled)
         return 0;
-    OG_TRY(og__arrivals_open(&s->workload.arrivals, g, s->budget, err));
+    OG_DO(og__arrivals_open(&s->workload.arrivals, g, s->budget, err));
     rule->arrivals = &s->workload.arrivals;
-out:
-    return rc;
+    return 0;
 }
 
 int og__session_time_seeds(struct og_session *s, struct og_err *err)
 {
     struct og_seed_source *seeds = &s->workload.seeds;
-    int rc = 0;
     seeds->trees = of_trees(s);
     seeds->rule.planted = seeds->trees && s->config.handover.links;
     seeds->rule.trees = seeds->trees && seeds->edges && !seeds->rule.planted;
     if (seeds->rule.trees)
-        OG_TRY(time_pairs(s, err));
+        OG_DO(time_pairs(s, err));
     for (int i = 0; s->config.opt.time != OG_TIMES_OFF && i < OG__SPLITS; i++) {
-        OG_TRY(load_times(s, (enum og__split)i, err));
+        OG_DO(load_times(s, (enum og__split)i, err));
         seeds->times[i] = s->workload.split[i].times;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__session_check_learnt(const struct og_session *s, struct og_err *err)

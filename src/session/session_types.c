@@ -52,26 +52,20 @@ int og__session_write_left(struct og_session *s, const char *folder, struct og_g
 {
     struct og_edge_split split = {.seed = (uint64_t)s->config.opt.seed};
     bool requested[OG_MOST_RELATIONS];
-    int rc;
-    OG_TRY(og__edge_split_parse(&split, s->config.opt.edge_split, err));
-    OG_TRY(og__session_ask_relations(s, requested, err));
-    OG_TRY(og__edge_split_write(s->workload.graph, &split, requested,
-                                s->config.want & OG__WANT_EDGE_ROWS, folder, s->budget, err));
-    OG_TRY(og__graph_open(folder, left, err));
-out:
-    return rc;
+    OG_DO(og__edge_split_parse(&split, s->config.opt.edge_split, err));
+    OG_DO(og__session_ask_relations(s, requested, err));
+    OG_DO(og__edge_split_write(s->workload.graph, &split, requested,
+                               s->config.want & OG__WANT_EDGE_ROWS, folder, s->budget, err));
+    return og__graph_open(folder, left, err);
 }
 
 int og__session_load_triples(struct og_session *s, enum og__split which, struct og_split *out,
                              struct og_err *err)
 {
     bool requested[OG_MOST_RELATIONS];
-    int rc;
-    OG_TRY(og__session_ask_relations(s, requested, err));
-    rc = og__typed_edges(s->workload.graph, which, requested, s->budget, &out->ids, &out->relation,
-                         &out->n, err);
-out:
-    return rc;
+    OG_DO(og__session_ask_relations(s, requested, err));
+    return og__typed_edges(s->workload.graph, which, requested, s->budget, &out->ids,
+                           &out->relation, &out->n, err);
 }
 
 int og__session_load_links(struct og_session *s, struct og_split *out, struct og_err *err)
@@ -80,30 +74,28 @@ int og__session_load_links(struct og_session *s, struct og_split *out, struct og
     const int64_t *ends = s->config.handover.links, n = s->config.handover.n_links;
     bool requested[OG_MOST_RELATIONS];
     uint32_t n_requested = 0, relation = 0;
-    int rc;
-    OG_TRY(og__session_ask_relations(s, requested, err));
+    OG_DO(og__session_ask_relations(s, requested, err));
     for (uint32_t r = 0; r < g->n_relations; r++) {
         relation = requested[r] ? r : relation;
         n_requested += requested[r];
     }
     if (n_requested > 1)
-        OG_TRY(og__fail(err, -EINVAL, "give --relation SOURCE__NAME__DESTINATION",
-                        "links: which of the %u relations are they of?", n_requested));
+        return og__fail(err, -EINVAL, "give --relation SOURCE__NAME__DESTINATION",
+                        "links: which of the %u relations are they of?", n_requested);
     out->n = n;
     out->ids = og__alloc(s->budget, og__split_bytes(&s->workload, out), "seeds", err);
     out->relation = og__alloc(s->budget, (size_t)n * sizeof(*out->relation), "seeds", err);
-    OG_TRY(out->ids && out->relation ? 0 : -ENOMEM);
+    OG_DO(out->ids && out->relation ? 0 : -ENOMEM);
     for (int64_t i = 0; i < n; i++, ends += 2) {
         if (!og__typed_edge_fits(g, ends[0], relation, ends[1]))
-            OG_TRY(og__fail(err, -EINVAL, "give ids of the whole graph, source first",
+            return og__fail(err, -EINVAL, "give ids of the whole graph, source first",
                             "links: row %lld: no edge can lead from node %lld to node %lld",
-                            (long long)i, (long long)ends[0], (long long)ends[1]));
+                            (long long)i, (long long)ends[0], (long long)ends[1]);
         out->ids[2 * i] = (uint32_t)ends[0];
         out->ids[2 * i + 1] = (uint32_t)ends[1];
         out->relation[i] = relation;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Edges have relations, and those drawn against them types. */
@@ -321,10 +313,8 @@ static int take_requested(struct og_session *s, struct og_err *err)
     bool made[OG_MOST_TYPES];
     for (uint32_t t = 0; t < g->n_types; t++)
         made[t] = makes_rows(s, t);
-    const int rc = og__graph_nodes(s->workload.graph, s->config.nodes, made, s->budget, &split->ids,
-                                   &split->n, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__graph_nodes(s->workload.graph, s->config.nodes, made, s->budget, &split->ids,
+                          &split->n, err));
     know_split(s, OG__TEST);
     for (int64_t i = 0; i < split->n; i++)
         if (!makes_rows(s, og__graph_type(g, split->ids[i])))

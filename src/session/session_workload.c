@@ -106,8 +106,7 @@ int og__know_graph(struct og_workload *f, const struct og_options *opt, struct o
 {
     const struct og_graph *ds = f->graph;
     const struct og_sampling how = og__sampling_setup(opt, NULL);
-    int rc;
-    OG_TRY(know_groups(f, err));
+    OG_DO(know_groups(f, err));
     f->n_nodes = (uint64_t)f->row_graph->n_nodes;
     f->list_bytes = list_bytes(ds);
     f->row_bytes = f->row_graph->n_groups == 1 ? og__row_bytes(ds->group) : 0;
@@ -115,8 +114,7 @@ int og__know_graph(struct og_workload *f, const struct og_options *opt, struct o
     f->bytes.neighbors_least = og__neighbors_least_bytes(ds);
     f->bytes.neighbors_most =
         og__neighbors_whole_bytes(ds, og__sampling_weights(&how) != OG__NO_WEIGHTS);
-out:
-    return rc;
+    return 0;
 }
 
 /* Bytes that a pass over a held-out split keeps. */
@@ -188,9 +186,7 @@ static int know_sampling(struct og_session *s, struct og_err *err)
     f->bytes.sampling_staging = f->bytes.device_sampling = 0;
     if (s->config.opt.sample_on == OG_SAMPLE_ON_HOST)
         return 0;
-    const int rc = og__nn_find(&ops, s->config.opt.device, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__nn_find(&ops, s->config.opt.device, err));
     f->bytes.sampling_staging = ops->own_bytes(s->config.opt.threads);
     for (uint32_t h = 0; h < f->caps.n_hops; h++)
         most = OG_MAX(most, f->caps.hop[h].n_edges);
@@ -262,9 +258,7 @@ int og__know_batches(struct og_session *s, const struct og_profiling *profiling,
     f->caps = og__caps_with_margin(&profiling->caps, &s->config, f);
     f->caps.rows_come = og__has_tiers(&s->config);
     f->caps.types = &f->by_type;
-    int rc = og__types_with_margin(&f->by_type, &profiling->by_type, &s->config, f, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__types_with_margin(&f->by_type, &profiling->by_type, &s->config, f, err));
     know_rows(s);
     f->profiling_batches = profiling->n;
     f->profiling_rows = profiling->rows / OG_MAX(profiling->n, 1u);

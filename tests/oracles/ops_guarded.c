@@ -272,7 +272,7 @@ static void own_weight(const struct og_weight *w)
         return;
     size_t packed = og__ops_cpu.packed_bytes(w->n_out, w->n_in);
     OWN(w->value, (size_t)w->n_out * (size_t)w->n_in);
-    own(w->packed[OG__FORWARD], packed, "packed forward");
+    own_if(w->packed[OG__FORWARD], packed, "packed forward");
     own_if(w->packed[OG__BACKWARD], packed, "packed backward");
 }
 
@@ -398,6 +398,85 @@ static void check_fold_back(const struct og_fold_back *op)
     OWN(op->datt, heads * width);
 }
 
+static void check_put(const struct og_put *op)
+{
+    own_rows(&op->x);
+    OWN(op->place, op->n);
+    OWN(op->to, op->n > 0 ? (largest(op->place, op->n) + (size_t)1) * (size_t)op->x.dim : 0);
+}
+
+/* Coefficients up to the last row that is named. */
+static size_t mix_weights(const struct og_mix *op)
+{
+    return (largest(op->row, op->n_made) + (size_t)1) * op->n_base;
+}
+
+static void check_mix_inputs(const struct og_mix *op)
+{
+    OWN(op->weight, mix_weights(op));
+    OWN(op->base, op->n_base * op->n);
+}
+
+static void check_mix(const struct og_mix *op)
+{
+    check_mix_inputs(op);
+    OWN(op->made, op->n_made * op->n);
+}
+
+static void check_mix_back(const struct og_mix_back *op)
+{
+    const struct og_mix *f = op->forward;
+    check_mix_inputs(f);
+    OWN(op->dmade, f->n_made * f->n);
+    OWN(op->dbase, f->n_base * f->n);
+    OWN(op->dweight, mix_weights(f));
+    OWN(op->partial, og__mix_parts(f->n) * f->n_made * f->n_base);
+}
+
+static void check_blend_sort(const struct og_blend_sort *op)
+{
+    own_block(op->block);
+    OWN(op->out.first, op->block->n_dst + (size_t)1);
+    OWN(op->out.edge, op->block->n_edges);
+}
+
+static size_t blend_width(const struct og_blend *op)
+{
+    return op->edges.n_rows * (size_t)op->n_base * (size_t)op->dim;
+}
+
+static void check_blend_inputs(const struct og_blend *op)
+{
+    OWN(op->edges.first, op->edges.n_rows + (size_t)1);
+    OWN(op->edges.edge, op->edges.first[op->edges.n_rows]);
+    OWN(op->weight, op->n_kinds * (size_t)op->n_base);
+    OWN(op->x, op->n_src * (size_t)op->dim);
+}
+
+static void check_blend(const struct og_blend *op)
+{
+    check_blend_inputs(op);
+    OWN(op->z, blend_width(op));
+}
+
+static void check_blend_weights(const struct og_blend_weights *op)
+{
+    check_blend_inputs(op->forward);
+    OWN(op->dz, blend_width(op->forward));
+    OWN(op->dweight, op->forward->n_kinds * (size_t)op->forward->n_base);
+}
+
+static void check_blend_rows(const struct og_blend_rows *op)
+{
+    const struct og_blend *f = op->forward;
+    check_blend_inputs(f);
+    own_block(op->block);
+    OWN(op->turned.first, f->n_src + (size_t)1);
+    OWN(op->turned.edge, op->block->n_edges);
+    OWN(op->dz, blend_width(f));
+    OWN(op->dx, f->n_src * (size_t)f->dim);
+}
+
 static void check_pool_max(const struct og_pool_max *op)
 {
     own_block(op->block);
@@ -477,20 +556,13 @@ static void check_softmax_loss(const struct og_loss *op)
     check_loss(op, 1);
 }
 
+/* A label for each column. */
 static void check_sigmoid_loss(const struct og_loss *op)
 {
     check_loss(op, (size_t)op->cols);
 }
-
-static void check_value_loss(const struct og_loss *op)
-{
-    check_loss(op, (size_t)op->cols);
-}
-
-static void check_share_loss(const struct og_loss *op)
-{
-    check_loss(op, (size_t)op->cols);
-}
+#define check_value_loss check_sigmoid_loss
+#define check_share_loss check_sigmoid_loss
 
 static void check_pairs(const struct og_pair_op *op)
 {
@@ -529,6 +601,16 @@ static void check_pair_back(const struct og_pair_back *op)
     OWN(op->dh, op->n_rows * (size_t)f->dim);
 }
 
+static void check_pair_kinds(const struct og_pair_kinds *op)
+{
+    const struct og_pair_op *f = op->forward;
+    check_pairs(f);
+    OWN(op->g, f->n);
+    if (op->first)
+        own_lists(op->first, op->pair, op->n_kinds);
+    OWN(op->dby, op->n_kinds * (size_t)f->dim);
+}
+
 static void check_link_loss(const struct og_link_loss *op)
 {
     const size_t n = op->n_edges * (1 + (size_t)op->each);
@@ -560,37 +642,8 @@ static void check_adam(const struct og_update *op)
 
 /* ==== calls ==== */
 
-/* clang-format off */
-#define GUARDED_OPS(row) \
-    row(scale, og_scale) \
-    row(transpose, og_transpose) \
-    row(affine, og_affine) \
-    row(weight_grad, og_weight_grad) \
-    row(dot, og_dot) \
-    row(attend, og_attend) \
-    row(attend_back, og_attend_back) \
-    row(fold, og_fold) \
-    row(fold_back, og_fold_back) \
-    row(pool_max, og_pool_max) \
-    row(pool_max_back, og_pool_max_back) \
-    row(moments, og_moments) \
-    row(track, og_track) \
-    row(rstd, og_rstd) \
-    row(finish, og_finish) \
-    row(finish_back, og_finish_back) \
-    row(softmax_loss, og_loss) \
-    row(sigmoid_loss, og_loss) \
-    row(value_loss, og_loss) \
-    row(share_loss, og_loss) \
-    row(pair_dot, og_pair_op) \
-    row(pair_product, og_pair_op) \
-    row(pair_list, og_pair_list) \
-    row(pair_back, og_pair_back) \
-    row(link_loss, og_link_loss) \
-    row(rank, og_rank) \
-    row(adam, og_update) \
-    row(sgd, og_update)
-/* clang-format on */
+/* Without those of edges and sparse rows, whose rows stay in the host's memory. */
+#define GUARDED_OPS(row) OG__PRODUCT_OPS(row) OG__PLAIN_OPS(row)
 
 #define GUARDED(name, operands)                                                    \
     static int guarded_##name(struct og_nn_backend *be, const struct operands *op, \
@@ -662,6 +715,15 @@ static int guarded_clear(struct og_nn_backend *be, void *there, size_t bytes, st
     return 0;
 }
 
+static int guarded_number(struct og_nn_backend *be, uint32_t *there, uint32_t n, struct og_err *err)
+{
+    enter("number");
+    OWN(there, n);
+    int rc = og__ops_cpu.number(guarded_of(be)->inner, there, n, err);
+    leave();
+    return rc;
+}
+
 static int guarded_gather(struct og_nn_backend *be, const struct og_rows *x, void *out,
                           struct og_err *err)
 {
@@ -696,6 +758,7 @@ const struct og_nn_ops og__ops_guarded = {.name = "guarded",
                                           .push = guarded_push,
                                           .room_bytes = guarded_room_bytes,
                                           .clear = guarded_clear,
+                                          .number = guarded_number,
                                           .gather = guarded_gather,
                                           .set_scratch = guarded_set_scratch,
                                           .scratch_bytes = guarded_scratch_bytes,

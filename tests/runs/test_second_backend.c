@@ -30,8 +30,8 @@ const struct og_nn_ops *__wrap_og__nn_ops(void)
 
 /* ---- graphs ---- */
 
-enum labels { CLASSES, SETS, VALUES, LABELS };
-static const char *const graph_name[LABELS] = {"classes", "sets", "values"};
+enum labels { CLASSES, SETS, VALUES, OF_TYPES, LABELS };
+static const char *const graph_name[LABELS] = {"classes", "sets", "values", "types"};
 
 static void in_folder(char out[320], const char *name)
 {
@@ -61,15 +61,19 @@ static void write_labels(const char *graph, bool values)
 
 static int make_graphs(void **state)
 {
-    struct og_generate g = small_graph(OG_PLANTED);
     char graph[320];
     if (make_folder(state) < 0)
         return -1;
     for (int i = 0; i < LABELS; i++) {
+        struct og_generate g = small_graph(OG_PLANTED);
+        if (i == OF_TYPES) {
+            g.types = "paper:160:8,author:70:5";
+            g.relations = "author:writes:paper:3,paper:cites:paper:2,paper:by:author:2";
+        }
         in_folder(graph, graph_name[i]);
         if (og_generate(graph, &g, NULL, NULL) < 0)
             return -1;
-        if (i != CLASSES)
+        if (i == SETS || i == VALUES)
             write_labels(graph, i == VALUES);
     }
     return 0;
@@ -82,6 +86,12 @@ struct model {
     bool link;
     const char *options[24]; /* names and values */
 };
+
+/* Is it evaluated and predicted layer by layer? */
+static bool by_layers(const struct model *m)
+{
+    return !m->link && m->labels < OF_TYPES;
+}
 
 static void set_options(struct og_options *opt, const char *run, const struct model *m,
                         const char *epochs, const char *resume)
@@ -151,7 +161,7 @@ static void predict(const char *run, const struct model *m)
     snprintf(out, sizeof(out), "%s/%s/out.npy", folder, run);
     snprintf(hidden, sizeof(hidden), "%s/%s/hidden.npy", folder, run);
     set_options(&opt, run, m, "1", "false");
-    if (og_predict(graph, model, out, m->link ? NULL : hidden, &opt, NULL, NULL, &err) < 0)
+    if (og_predict(graph, model, out, by_layers(m) ? hidden : NULL, &opt, NULL, NULL, &err) < 0)
         fail_msg("predict: %s", err.message);
     og__options_release(&opt);
 }
@@ -195,7 +205,8 @@ static void assert_same(const struct model *m)
     computes = &og__ops_cpu;
     train("plain", m, "2", "false");
     predict("plain", m);
-    char *plain = figures("plain", m, false), *full = m->link ? NULL : figures("plain", m, true);
+    char *plain = figures("plain", m, false),
+         *full = by_layers(m) ? figures("plain", m, true) : NULL;
     computes = &og__ops_guarded;
     train("guarded", m, "1", "false");
     train("guarded", m, "2", "true");
@@ -203,10 +214,10 @@ static void assert_same(const struct model *m)
     assert_same_file("best.safetensors");
     predict("guarded", m);
     assert_same_file("out.npy");
-    if (!m->link)
+    if (by_layers(m))
         assert_same_file("hidden.npy");
     assert_same_text(plain, figures("guarded", m, false));
-    if (!m->link)
+    if (by_layers(m))
         assert_same_text(full, figures("guarded", m, true));
     computes = &og__ops_cpu;
     forget("plain");
@@ -273,6 +284,20 @@ static void every_model_and_some_task_is_trained_with_sgd(void **state)
 {
     (void)state;
     tasks_of_all("sgd", 2, OG_COUNT(tasks));
+}
+
+/* Relations, and vectors of the kinds of links. */
+static void relations_are_served(void **state)
+{
+    static const struct model models[] = {
+        {OF_TYPES, false, {"model", "rgcn", "bases", "2"}},
+        {OF_TYPES, false, {"model", "rgcn", "bases", "0"}},
+        {OF_TYPES, false, {"model", "sage", "aggregator", "mean"}},
+        {CLASSES, true, {"task", "link", "decoder", "distmult"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < OG_COUNT(models); i++)
+        assert_same(&models[i]);
 }
 
 /* Its own memory was used, for all of it, and is given back. */
@@ -374,6 +399,7 @@ int main(void)
         cmocka_unit_test(nobody_else_touches_its_memory),
         cmocka_unit_test(every_model_and_task_is_trained_with_adam),
         cmocka_unit_test(every_model_and_some_task_is_trained_with_sgd),
+        cmocka_unit_test(relations_are_served),
         cmocka_unit_test(its_memory_was_used),
     };
     return cmocka_run_group_tests(tests, make_graphs, remove_folder);

@@ -78,18 +78,16 @@ static int add_relation(struct og_maker *k, struct og_edge_sorter *sorter, struc
 {
     r->n_edges = count_edges(k, r->relation);
     uint64_t n_tasks = (r->n_edges + OG__EDGES_A_TASK - 1) / OG__EDGES_A_TASK;
-    int rc = 0;
     for (uint64_t task = 0; task < n_tasks; task += TASKS_A_ROUND) {
         uint64_t n = OG_MIN(n_tasks - task, (uint64_t)TASKS_A_ROUND);
         r->first_task = task;
         og__pool_run(k->pool, n, draw_task, r);
         uint64_t edges = OG_MIN(r->n_edges - task * OG__EDGES_A_TASK, n * OG__EDGES_A_TASK);
-        OG_TRY(og__sorter_add(sorter, r->relation, r->src, r->dst, NULL, 0, edges, err));
+        OG_DO(og__sorter_add(sorter, r->relation, r->src, r->dst, NULL, 0, edges, err));
         tell(k, "edges", "edges", task * OG__EDGES_A_TASK + edges, r->n_edges);
-        OG_TRY(stopped(k, err));
+        OG_DO(stopped(k, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int write_edges(struct og_maker *k, struct og_err *err)
@@ -325,14 +323,12 @@ static int write_splits(struct og_maker *k, struct og_err *err)
     const uint64_t nodes = k->group->model.n_nodes;
     uint64_t n = (uint64_t)(k->g.train_fraction * (double)nodes);
     n = OG_MAX(n, (uint64_t)1);
-    int rc = 0;
     for (uint64_t i = 0; i < OG_COUNT(names); i++) {
         uint64_t first = i * n;
         uint64_t count = first < nodes ? OG_MIN(n, nodes - first) : 0;
-        OG_TRY(write_split(k, names[i], first, count, err));
+        OG_DO(write_split(k, names[i], first, count, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- meta.json ---- */

@@ -83,9 +83,7 @@ static int add_type(struct og_maker *k, char *word, struct og_err *err)
         return og__fail(err, -EINVAL, "as many nodes as classes at least, or fewer --classes",
                         "--types: '%s' has %.0f nodes, there are %d classes", at[0], nodes,
                         k->g.classes);
-    int rc = og__schema_add_group(&k->graph, at[0], (int64_t)nodes, "--types", err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__schema_add_group(&k->graph, at[0], (int64_t)nodes, "--types", err));
     const uint32_t t = k->graph.n_groups - 1;
     k->group[t].g = k->g;
     k->group[t].g.nodes = (int64_t)nodes;
@@ -105,10 +103,8 @@ static int add_relation(struct og_maker *k, char *word, struct og_err *err)
     const int destination = n >= 3 ? og__schema_find(&k->graph, at[2]) : -1;
     if (source < 0 || destination < 0 || (n == 4 && !read_number(at[3], 0, 1e6, &degree)))
         return not_so("relations", word, form, err);
-    int rc = og__schema_add_relation(&k->graph, (uint32_t)source, at[1], (uint32_t)destination,
-                                     "--relations", err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__schema_add_relation(&k->graph, (uint32_t)source, at[1], (uint32_t)destination,
+                                  "--relations", err));
     const uint32_t r = k->graph.n_relations - 1;
     k->degree[r] = degree;
     k->seed[r] = seed_of(k, OG_MOST_TYPES + r);

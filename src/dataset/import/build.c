@@ -60,12 +60,9 @@ int og__import_with_types(const struct og_importer *imp, struct og_err *err)
 
 int og__import_resolve(struct og_importer *imp, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__import_check_nodes(imp, err));
+    OG_DO(og__import_check_nodes(imp, err));
     imp->claimed = true;
-    rc = og__schema_resolve(&imp->graph, imp->opt->reverse_relations, imp->src, err);
-out:
-    return rc;
+    return og__schema_resolve(&imp->graph, imp->opt->reverse_relations, imp->src, err);
 }
 
 void og__import_note_schema(struct og_importer *imp)

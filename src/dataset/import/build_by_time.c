@@ -61,24 +61,20 @@ static int open_file(const struct og_importer *imp, const char *name, struct og_
 
 static int open_files(struct ordering *o, struct og_err *err)
 {
-    int rc;
-    OG_TRY(open_file(o->imp, file_name(o, OG__INDPTR, "").text, &o->indptr, err));
+    OG_DO(open_file(o->imp, file_name(o, OG__INDPTR, "").text, &o->indptr, err));
     for (int a = 0; a < N_ARRAYS; a++)
-        OG_TRY(open_file(o->imp, file_name(o, arrays[a], "").text, &o->file[a], err));
-out:
-    return rc;
+        OG_DO(open_file(o->imp, file_name(o, arrays[a], "").text, &o->file[a], err));
+    return 0;
 }
 
 static int create_files(struct ordering *o, struct og_err *err)
 {
-    int rc = 0;
     for (int a = 0; a < N_ARRAYS; a++)
         if (o->file[a].fd >= 0)
-            OG_TRY(og__array_create(&o->writer[a], o->imp->dir.temporary,
-                                    file_name(o, arrays[a], "by_time_").text, o->file[a].type, 1, 1,
-                                    err));
-out:
-    return rc;
+            OG_DO(og__array_create(&o->writer[a], o->imp->dir.temporary,
+                                   file_name(o, arrays[a], "by_time_").text, o->file[a].type, 1, 1,
+                                   err));
+    return 0;
 }
 
 static int take_place(const struct ordering *o, int a, struct og_err *err)
@@ -96,16 +92,14 @@ static int take_place(const struct ordering *o, int a, struct og_err *err)
 
 static int finish_files(struct ordering *o, struct og_err *err)
 {
-    int rc = 0;
     for (int a = 0; a < N_ARRAYS; a++) {
         if (o->file[a].fd < 0)
             continue;
-        OG_TRY(og__array_finish(&o->writer[a], file_name(o, arrays[a], "").text, o->imp->checksums,
-                                err));
-        OG_TRY(take_place(o, a, err));
+        OG_DO(og__array_finish(&o->writer[a], file_name(o, arrays[a], "").text, o->imp->checksums,
+                               err));
+        OG_DO(take_place(o, a, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- a run of lists ---- */
@@ -156,9 +150,7 @@ static int write_array(struct ordering *o, int a, int64_t first, int64_t n, stru
     const size_t size = og__npy_size(o->file[a].type);
     const char *from = (const char *)o->element;
     char *to = (char *)(o->element + o->room);
-    const int rc = og__npy_read(&o->file[a], first, n, o->element, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__npy_read(&o->file[a], first, n, o->element, err));
     for (int64_t i = 0; i < n; i++)
         memcpy(to + (size_t)i * size, from + o->timed[i].place * size, size);
     return og__npy_append(o->writer[a], to, n, err);
@@ -167,32 +159,28 @@ static int write_array(struct ordering *o, int a, int64_t first, int64_t n, stru
 static int sort_run(struct ordering *o, int64_t lists, struct og_err *err)
 {
     const int64_t first = o->ptr[0], n = o->ptr[lists] - first;
-    int rc;
-    OG_TRY(take_room(o, n, err));
-    OG_TRY(read_times(o, first, n, err));
+    OG_DO(take_room(o, n, err));
+    OG_DO(read_times(o, first, n, err));
     sort_lists(o, lists);
     for (int a = 0; a < N_ARRAYS; a++)
         if (o->file[a].fd >= 0)
-            OG_TRY(write_array(o, a, first, n, err));
-out:
-    return rc;
+            OG_DO(write_array(o, a, first, n, err));
+    return 0;
 }
 
 static int sort_all(struct ordering *o, struct og_err *err)
 {
     const int64_t n_lists = o->indptr.shape[0] - 1;
     int64_t lists;
-    int rc;
-    OG_TRY(take_room(o, OG_MAX(OG_MIN((int64_t)AT_ONCE, o->file[0].shape[0]), (int64_t)1), err));
+    OG_DO(take_room(o, OG_MAX(OG_MIN((int64_t)AT_ONCE, o->file[0].shape[0]), (int64_t)1), err));
     for (int64_t v = 0; v < n_lists; v += lists) {
         const int64_t n = OG_MIN(n_lists - v, (int64_t)LISTS);
-        OG_TRY(og__npy_read_int64(&o->indptr, v, n + 1, o->ptr, err));
+        OG_DO(og__npy_read_int64(&o->indptr, v, n + 1, o->ptr, err));
         for (lists = 1; lists < n && o->ptr[lists + 1] - o->ptr[0] <= o->room; lists++) {
         }
-        OG_TRY(sort_run(o, lists, err));
+        OG_DO(sort_run(o, lists, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- all relations ---- */

@@ -385,19 +385,17 @@ static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64
                         struct place *to, float *row, char *out, struct og_npy_writer *w,
                         struct og_changed *changed, struct og_err *err)
 {
-    int rc = 0;
     for (int64_t i = 0; i < n; i++) {
         read_row(imp, p, i, to, row);
         int64_t bad = store(to, out, row);
         if (bad >= 0)
-            OG_TRY(bad_feature(p, i, first + i, is_sparse(to) ? to->column[bad] : bad, row[bad],
-                               to->dtype, err));
+            OG_DO(bad_feature(p, i, first + i, is_sparse(to) ? to->column[bad] : bad, row[bad],
+                              to->dtype, err));
         if (changed)
             compare_row(p, first, i, to, row, out, changed);
         OG_TRY(w ? og__npy_append(w, out, 1, err) : 0);
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Can a number become another one on the way? */

@@ -48,30 +48,27 @@ static int copy_ids(struct og_importer *imp, struct og_table *t, int64_t nodes, 
     int64_t ids[IDS];
     const int64_t width = t->columns;
     int64_t done = 0;
-    int rc = 0;
     for (int64_t n = 1; n > 0; done += n) {
-        OG_TRY(og__table_read(t, raw, IDS / width, &n, err));
+        OG_DO(og__table_read(t, raw, IDS / width, &n, err));
         og__npy_widen(t->type, raw, (size_t)(n * width), ids);
         for (int64_t i = 0; i < n * width; i++) {
             if (ids[i] < 0 || ids[i] >= nodes)
-                OG_TRY(og__fail(err, -EINVAL,
+                return og__fail(err, -EINVAL,
                                 nodes < imp->graph.n_nodes ? "ids count from 0 within the type"
                                                            : "ids count from 0",
                                 "%s: row %lld: node %lld of %lld", t->name,
-                                (long long)(done + i / width), (long long)ids[i],
-                                (long long)nodes));
-            OG_TRY(note_id(seen, t, done + i, ids[i], err));
+                                (long long)(done + i / width), (long long)ids[i], (long long)nodes);
+            OG_DO(note_id(seen, t, done + i, ids[i], err));
         }
         for (int64_t i = 0; imp->new_id && i < n * width; i++)
             ids[i] = imp->new_id[ids[i]];
         if (edges && imp->opt->reverse)
             swap_ends(ids, n);
-        OG_TRY(og__npy_append(w, ids, n, err));
+        OG_DO(og__npy_append(w, ids, n, err));
     }
     if (done == 0 && t->ops->id_of)
-        OG_TRY(og__fail(err, -EINVAL, "one id a line; or remove it", "%s: no ids", t->name));
-out:
-    return rc;
+        return og__fail(err, -EINVAL, "one id a line; or remove it", "%s: no ids", t->name);
+    return 0;
 }
 
 /* ---- masks: a flag a node, or several, of which --split-column takes one ---- */

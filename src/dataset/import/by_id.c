@@ -347,9 +347,7 @@ static int by_id_read(struct og_table *t, void *out, int64_t want, int64_t *got,
         }
         while (*got + n < want && place[n] == place[0] + n)
             n++;
-        int rc = og__read_all(b->fd, to, (size_t)n * row, (off_t)(place[0] * row), t->name, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(og__read_all(b->fd, to, (size_t)n * row, (off_t)(place[0] * row), t->name, err));
     }
     return 0;
 }
@@ -401,23 +399,21 @@ static int place_rows(struct by_id *b, const struct og_table *text, bool whole, 
                       int64_t first, int64_t n, struct og_err *err)
 {
     const size_t row = og__table_row_bytes(&b->t);
-    int rc = 0;
     for (int64_t i = 0; i < n; i++) {
         char *from = raw + (size_t)i * og__table_row_bytes(text);
         int64_t node;
         int64_t id;
         memcpy(&id, from, sizeof(id));
-        OG_TRY(find_node(b->imp, text, id, &node, err));
+        OG_DO(find_node(b->imp, text, id, &node, err));
         if (b->place[node] != NONE)
-            OG_TRY(og__fail(err, -EINVAL, "a line a node; is the first column the node's id?",
-                            "%s: id %s is there twice", text->name, text_of(b->imp, node).text));
+            return og__fail(err, -EINVAL, "a line a node; is the first column the node's id?",
+                            "%s: id %s is there twice", text->name, text_of(b->imp, node).text);
         b->place[node] = (uint32_t)(first + i);
         memmove(raw + (size_t)i * row, from + sizeof(id), row);
         if (whole)
-            OG_TRY(check_finite(b, text, node, (const double *)(raw + (size_t)i * row), err));
+            OG_DO(check_finite(b, text, node, (const double *)(raw + (size_t)i * row), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int place_all(struct by_id *b, struct og_table *text, bool whole, int64_t *rows,
@@ -473,12 +469,9 @@ static int check_missing(const struct by_id *b, bool whole, int64_t missing, str
 static int place_words(struct by_id *b, struct og_table *text, struct og_word_map *classes,
                        int64_t *rows, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__classes_collect(b->writes, text, classes, err));
+    OG_DO(og__classes_collect(b->writes, text, classes, err));
     memset(b->place, 0xff, place_bytes(b));
-    rc = place_all(b, text, false, rows, err);
-out:
-    return rc;
+    return place_all(b, text, false, rows, err);
 }
 
 static int fill(struct by_id *b, struct og_table *text, bool whole, struct og_word_map *classes,
@@ -570,14 +563,12 @@ static int list_read(struct og_table *t, void *out, int64_t want, int64_t *got, 
 {
     const struct id_list *l = (const struct id_list *)t;
     int64_t *ids = out;
-    int rc = 0;
     for (int64_t n = 1; *got < want && n > 0; *got += n) { /* one by one: an error names the line */
-        OG_TRY(og__table_read(l->text, &ids[*got], 1, &n, err));
+        OG_DO(og__table_read(l->text, &ids[*got], 1, &n, err));
         if (n > 0)
-            OG_TRY(find_node(l->imp, l->text, ids[*got], &ids[*got], err));
+            OG_DO(find_node(l->imp, l->text, ids[*got], &ids[*got], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static void list_id_of(const struct og_table *t, int64_t node, struct og_id_text *out)
@@ -603,12 +594,10 @@ static int has_rows(struct og_table *text, struct og_err *err)
 {
     int64_t id;
     int64_t n = 0;
-    int rc;
-    OG_TRY(og__table_read(text, &id, 1, &n, err));
-    OG_TRY(og__table_rewind(text, err));
+    OG_DO(og__table_read(text, &id, 1, &n, err));
+    OG_DO(og__table_rewind(text, err));
     return n > 0;
-out:
-    return rc;
+    return 0;
 }
 
 int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **out,

@@ -112,53 +112,47 @@ static int flush_band(struct edge_rows *s, struct listing *l, uint64_t band, str
 
 static int list_piece(struct edge_rows *s, struct listing *l, struct og_err *err)
 {
-    int rc = 0;
     for (int64_t i = 0; i < s->n_ids; i++) {
         const uint64_t band = (uint64_t)(s->id[i] / s->width);
         if (l->end[band] == l->room)
-            OG_TRY(flush_band(s, l, band, err));
+            OG_DO(flush_band(s, l, band, err));
         buffer_of(s, l, band)[l->end[band]++] = (uint32_t)(s->id[i] % s->width);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int list_places(struct edge_rows *s, struct listing *l, struct og_err *err)
 {
     uint64_t before = 0;
-    int rc = 0;
     for (uint64_t b = 0; b < s->bands; b++) {
         l->at[b] = before;
         for (uint64_t own = 0; own < s->own; own++)
             before += s->start[own * s->bands + b + 1] - s->start[own * s->bands + b];
     }
     for (int64_t at = 0; at < s->t.rows; at += PIECE) {
-        OG_TRY(read_ids(s, at, err));
-        OG_TRY(list_piece(s, l, err));
+        OG_DO(read_ids(s, at, err));
+        OG_DO(list_piece(s, l, err));
     }
     for (uint64_t b = 0; b < s->bands; b++)
-        OG_TRY(flush_band(s, l, b, err));
-out:
-    return rc;
+        OG_DO(flush_band(s, l, b, err));
+    return 0;
 }
 
 /* Rows of the band in memory, for one of ours. *listed moves past their places. */
 static int copy_cell(struct edge_rows *s, uint64_t cell, uint64_t *listed, struct og_err *err)
 {
     const off_t base = (off_t)((uint64_t)s->t.rows * sizeof(uint32_t)); /* rows follow the places */
-    int rc = 0;
     for (uint64_t at = s->start[cell], n; at < s->start[cell + 1]; at += n) {
         n = OG_MIN(s->start[cell + 1] - at, s->n_picked);
-        OG_TRY(og__read_all(s->scratch, s->within, n * sizeof(*s->within),
-                            (off_t)(*listed * sizeof(*s->within)), scratch_name, err));
+        OG_DO(og__read_all(s->scratch, s->within, n * sizeof(*s->within),
+                           (off_t)(*listed * sizeof(*s->within)), scratch_name, err));
         *listed += n;
         for (uint64_t i = 0; i < n; i++)
             memcpy(s->picked + i * s->row, s->rows + s->within[i] * s->row, s->row);
-        OG_TRY(og__write_all(s->scratch, s->picked, n * s->row, base + (off_t)(at * s->row),
-                             scratch_name, err));
+        OG_DO(og__write_all(s->scratch, s->picked, n * s->row, base + (off_t)(at * s->row),
+                            scratch_name, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int wrong_rows(const struct edge_rows *s, int64_t rows, const char *more, struct og_err *err)
@@ -173,31 +167,27 @@ static int read_band(struct edge_rows *s, struct og_err *err)
 {
     int64_t n = 0, more = 0;
     const int64_t rows = OG_MIN(s->width, s->n - s->base->next);
-    int rc;
-    OG_TRY(og__table_read(s->base, s->rows, rows, &n, err));
+    OG_DO(og__table_read(s->base, s->rows, rows, &n, err));
     if (n < rows)
-        OG_TRY(wrong_rows(s, s->base->next, "", err));
+        OG_DO(wrong_rows(s, s->base->next, "", err));
     if (s->base->next == s->n)
-        OG_TRY(og__table_read(s->base, s->rows + (size_t)n * s->row, 1, &more, err));
+        OG_DO(og__table_read(s->base, s->rows + (size_t)n * s->row, 1, &more, err));
     if (more > 0)
-        OG_TRY(wrong_rows(s, s->n, " and more", err));
-out:
-    return rc;
+        OG_DO(wrong_rows(s, s->n, " and more", err));
+    return 0;
 }
 
 static int copy_bands(struct edge_rows *s, struct og_err *err)
 {
     uint64_t listed = 0;
-    int rc = 0;
     for (uint64_t b = 0; b < s->bands; b++) {
-        OG_TRY(read_band(s, err));
+        OG_DO(read_band(s, err));
         for (uint64_t own = 0; own < s->own; own++)
-            OG_TRY(copy_cell(s, own * s->bands + b, &listed, err));
-        OG_TRY(og__writing_goes_on(s->imp->observer, "sorting", "bytes",
-                                   s->base->next * (int64_t)s->row, s->n * (int64_t)s->row, err));
+            OG_DO(copy_cell(s, own * s->bands + b, &listed, err));
+        OG_DO(og__writing_goes_on(s->imp->observer, "sorting", "bytes",
+                                  s->base->next * (int64_t)s->row, s->n * (int64_t)s->row, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Rows of scratch: those of all edges, after 4 bytes of each. */
@@ -255,19 +245,17 @@ static int edge_rows_read(struct og_table *t, void *out, int64_t want, int64_t *
                           struct og_err *err)
 {
     struct edge_rows *s = (struct edge_rows *)t;
-    int rc = 0;
     for (*got = 0; *got < want; (*got)++) {
         const int64_t at = t->next + *got;
         if (s->bands > 1 && at % s->width == 0)
-            OG_TRY(load_band(s, (uint64_t)(at / s->width), err));
+            OG_DO(load_band(s, (uint64_t)(at / s->width), err));
         if (at < s->id_first || at >= s->id_first + s->n_ids)
-            OG_TRY(read_ids(s, at, err));
+            OG_DO(read_ids(s, at, err));
         const int64_t id = s->id[at - s->id_first];
         const uint64_t place = s->bands > 1 ? s->cursor[id / s->width]++ : (uint64_t)id;
         memcpy((char *)out + (size_t)*got * s->row, s->rows + place * s->row, s->row);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int edge_rows_rewind(struct og_table *t, struct og_err *err)

@@ -188,9 +188,7 @@ static int name_columns(struct og_edge_text *p, const char *line, const char *at
     int column = 0;
     p->src = p->dst = -1;
     p->unread = (struct og_names){.n = 0};
-    int rc = find_values(p, line, at, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(find_values(p, line, at, err));
     for (const char *q = line; *q != '\n'; column++) {
         q = og__column_next(q, mark, &name);
         const enum og_column what = column_of(p, name.text);

@@ -17,14 +17,13 @@ static int values_read(struct og_table *t, void *out, int64_t want, int64_t *got
 {
     struct edge_values *v = (struct edge_values *)t;
     const size_t row = og__table_row_bytes(t);
-    int rc = 0;
     while (*got < want) {
         while (v->part < v->p->parts && v->done == v->p->part[v->part].n) {
             v->part++;
             v->done = 0;
         }
         if (v->part == v->p->parts) {
-            OG_TRY(og__edge_text_next(v->p, err));
+            OG_DO(og__edge_text_next(v->p, err));
             v->part = v->done = 0;
             if (v->p->parts == 0)
                 break;
@@ -36,8 +35,7 @@ static int values_read(struct og_table *t, void *out, int64_t want, int64_t *got
         v->done += n;
         *got += (int64_t)n;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int values_rewind(struct og_table *t, struct og_err *err)

@@ -151,20 +151,18 @@ static void read_name(const struct og_folders *f, size_t i, int ends[2], char na
 
 static int find_types(struct og_folders *f, struct og_err *err)
 {
-    int rc;
-    OG_TRY(add_type(f, f->layout->labelled, err));
+    OG_DO(add_type(f, f->layout->labelled, err));
     for (size_t i = 0; i < f->relations.n; i++) {
         char name[NAME];
         char *parts[3] = {name, name, name};
         snprintf(name, sizeof(name), "%s", f->relations.list[i]);
         (void)cut_name(name, f->layout->join, parts);
-        OG_TRY(add_type(f, parts[0], err));
-        OG_TRY(add_type(f, parts[2], err));
+        OG_DO(add_type(f, parts[0], err));
+        OG_DO(add_type(f, parts[2], err));
     }
     if (f->groups.n > 2)
         qsort(f->groups.list + 1, f->groups.n - 1, sizeof(*f->groups.list), compare_names);
-out:
-    return rc;
+    return 0;
 }
 
 /* With several types, some may have no features. */
@@ -207,16 +205,13 @@ static int count_ids(struct og_table *t, int64_t at, int64_t of, int64_t *count,
 {
     int64_t raw[PIECE];
     int64_t ids[PIECE];
-    int rc = 0;
     for (int64_t n = 1; n > 0;) {
-        OG_TRY(og__table_read(t, raw, PIECE / of, &n, err));
+        OG_DO(og__table_read(t, raw, PIECE / of, &n, err));
         og__npy_widen(t->type, raw, (size_t)(n * of), ids);
         for (int64_t i = at; i < n * of; i += of)
             *count = OG_MAX(*count, ids[i] + 1);
     }
-    OG_TRY(og__table_rewind(t, err));
-out:
-    return rc;
+    return og__table_rewind(t, err);
 }
 
 /* Node counts from the edges of relation i, for types without features. */
@@ -224,19 +219,17 @@ static int count_ends(struct og_folders *f, size_t i, struct og_edges *e, struct
 {
     char name[NAME];
     int ends[2];
-    int rc;
     read_name(f, i, ends, name);
-    OG_TRY(og__folders_edges(f, (uint32_t)i, e, err));
-    OG_TRY(og__edges_check(e, err));
+    OG_DO(og__folders_edges(f, (uint32_t)i, e, err));
+    OG_DO(og__edges_check(e, err));
     for (int end = 0; end < 2; end++) {
         const int column = f->imp->opt->reverse ? 1 - end : end;
         struct og_table *table = e->pairs ? e->pairs : column == 0 ? e->src : e->dst;
         if (!f->features[ends[end]])
-            OG_TRY(count_ids(table, e->pairs ? column : 0, e->pairs ? 2 : 1, &f->count[ends[end]],
-                             err));
+            OG_DO(count_ids(table, e->pairs ? column : 0, e->pairs ? 2 : 1, &f->count[ends[end]],
+                            err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int count_nodes(struct og_folders *f, struct og_err *err)
@@ -258,38 +251,32 @@ static int add_all(struct og_folders *f, struct og_err *err)
 {
     struct og_graph *g = &f->imp->graph;
     const char *src = f->imp->src;
-    int rc = 0;
     for (size_t t = 0; t < f->groups.n; t++)
-        OG_TRY(og__schema_add_group(g, f->groups.list[t], f->count[t], src, err));
+        OG_DO(og__schema_add_group(g, f->groups.list[t], f->count[t], src, err));
     for (size_t i = 0; i < f->relations.n; i++) {
         char name[NAME];
         int ends[2];
         read_name(f, i, ends, name);
-        OG_TRY(og__schema_add_relation(g, (uint32_t)ends[0], name, (uint32_t)ends[1], src, err));
+        OG_DO(og__schema_add_relation(g, (uint32_t)ends[0], name, (uint32_t)ends[1], src, err));
     }
-    OG_TRY(og__import_resolve(f->imp, err));
-out:
-    return rc;
+    return og__import_resolve(f->imp, err);
 }
 
 int og__folders_open(struct og_folders **out, struct og_importer *imp,
                      const struct og_folder_layout *layout, struct og_err *err)
 {
     struct og_folders *f = *out = calloc(1, sizeof(*f));
-    int rc;
     if (!f)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", imp->src);
     f->imp = imp;
     f->layout = layout;
-    OG_TRY(list_relations(f, err));
-    OG_TRY(find_types(f, err));
+    OG_DO(list_relations(f, err));
+    OG_DO(find_types(f, err));
     for (size_t t = 0; t < f->groups.n; t++)
-        OG_TRY(open_features(f, t, err));
+        OG_DO(open_features(f, t, err));
     if (f->relations.n == 1 && strcmp(f->relations.list[0], layout->only) == 0)
         return og__import_set_nodes(imp, f->count[0], err);
-    OG_TRY(og__import_with_types(imp, err));
-    OG_TRY(count_nodes(f, err));
-    OG_TRY(add_all(f, err));
-out:
-    return rc;
+    OG_DO(og__import_with_types(imp, err));
+    OG_DO(count_nodes(f, err));
+    return add_all(f, err);
 }

@@ -102,16 +102,13 @@ static int open_edges(void *bolt, uint32_t relation, struct og_edges *e, struct 
 {
     const struct bolt *b = bolt;
     const struct og_gb_data *d = &b->meta->graph.edges[relation];
-    int rc;
     if (b->weighted)
-        OG_TRY(open_data(b, weights_of(b, d->type), OG__NPY_F64, 1, &e->weights, err));
+        OG_DO(open_data(b, weights_of(b, d->type), OG__NPY_F64, 1, &e->weights, err));
     if (d->format && strcmp(d->format, "csv") == 0)
         return open_data(b, d, OG__NPY_I64, 2, &e->pairs, err);
-    OG_TRY(open_data(b, d, OG__NPY_I64, 2, &e->src, err));
-    OG_TRY(open_data(b, d, OG__NPY_I64, 2, &e->dst, err));
-    OG_TRY(og__edges_two_rows(e, err));
-out:
-    return rc;
+    OG_DO(open_data(b, d, OG__NPY_I64, 2, &e->src, err));
+    OG_DO(open_data(b, d, OG__NPY_I64, 2, &e->dst, err));
+    return og__edges_two_rows(e, err);
 }
 
 /* Is it what features are called? Edges have times, weights and labels too. */
@@ -158,13 +155,11 @@ static int find_features(const struct bolt *b, const char *type, bool edges, str
 static int number_edges(const struct bolt *b, struct og_err *err)
 {
     const struct og_gb_data *features;
-    int rc = 0;
     for (uint32_t r = 0; r < b->imp->n_relations; r++) {
-        OG_TRY(choose_features(b, b->meta->graph.edges[r].type, true, &features, err));
+        OG_DO(choose_features(b, b->meta->graph.edges[r].type, true, &features, err));
         b->imp->numbered |= features != NULL;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int import_edge_features(struct bolt *b, struct og_err *err)
@@ -197,7 +192,6 @@ static int open_features(void *bolt, uint32_t group, struct og_table **out, stru
 static int open_set(struct bolt *b, int split, struct og_err *err)
 {
     const struct og_gb_set *set = b->task->set[split];
-    int rc = 0;
     if (b->task->n_sets[split] == 0)
         return 0;
     if (b->task->n_sets[split] > 1 || !is_type(set->type, b->labelled))
@@ -210,13 +204,12 @@ static int open_set(struct bolt *b, int split, struct og_err *err)
                                : strcmp(name, "labels") == 0 ? &b->labels[split]
                                                              : NULL;
         if (to && !*to)
-            OG_TRY(open_data(b, &set->data[i], to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
-                             to == &b->seeds[split], to, err));
+            OG_DO(open_data(b, &set->data[i], to == &b->seeds[split] ? OG__NPY_I64 : OG__NPY_F64,
+                            to == &b->seeds[split], to, err));
     }
     if (!b->seeds[split])
-        OG_TRY(wrong(b, "a set has seeds: node ids", "a set without seeds: ", splits[split], err));
-out:
-    return rc;
+        OG_DO(wrong(b, "a set has seeds: node ids", "a set without seeds: ", splits[split], err));
+    return 0;
 }
 
 /* ---- labels: a table in the order of nodes, filled from the sets a range at a time ---- */
@@ -271,14 +264,12 @@ out:
 static int fill_range(struct label_table *l, struct og_err *err)
 {
     const size_t width = (size_t)l->t.columns;
-    int rc = 0;
     for (size_t i = 0; i < (size_t)l->n * width; i++)
         l->rows[i] = NAN;
     for (int s = 0; s < 3; s++)
         if (l->b->seeds[s] && l->b->labels[s])
-            OG_TRY(fill_from(l, l->b->seeds[s], l->b->labels[s], err));
-out:
-    return rc;
+            OG_DO(fill_from(l, l->b->seeds[s], l->b->labels[s], err));
+    return 0;
 }
 
 static int label_read(struct og_table *t, void *out, int64_t want, int64_t *got, struct og_err *err)
@@ -290,9 +281,7 @@ static int label_read(struct og_table *t, void *out, int64_t want, int64_t *got,
         if (v >= l->first + l->n) {
             l->first = v;
             l->n = OG_MIN(l->room, t->rows - v);
-            int rc = fill_range(l, err);
-            if (rc < 0)
-                return rc;
+            OG_DO(fill_range(l, err));
         }
         int64_t n = OG_MIN(want - *got, l->first + l->n - v);
         memcpy((double *)out + (size_t)*got * width, l->rows + (size_t)(v - l->first) * width,
@@ -392,17 +381,15 @@ static bool is_labelled(const struct bolt *b, const struct og_gb_nodes *n)
 static int add_types(struct bolt *b, struct og_err *err)
 {
     const struct og_gb_graph *g = &b->meta->graph;
-    int rc = 0;
     for (unsigned i = 0; i < g->n_nodes; i++)
         if (is_labelled(b, &g->nodes[i]))
-            OG_TRY(add_type(b, &g->nodes[i], err));
+            OG_DO(add_type(b, &g->nodes[i], err));
     if (b->labelled && b->imp->graph.n_groups == 0)
-        OG_TRY(wrong(b, "sets are of one of graph.nodes", "a set of type ", b->labelled, err));
+        OG_DO(wrong(b, "sets are of one of graph.nodes", "a set of type ", b->labelled, err));
     for (unsigned i = 0; i < g->n_nodes; i++)
         if (!is_labelled(b, &g->nodes[i]))
-            OG_TRY(add_type(b, &g->nodes[i], err));
-out:
-    return rc;
+            OG_DO(add_type(b, &g->nodes[i], err));
+    return 0;
 }
 
 /* "author:writes:paper" */
@@ -444,20 +431,17 @@ static bool is_plain(const struct og_gb_graph *g)
 static int find_groups(struct bolt *b, struct og_err *err)
 {
     const struct og_gb_graph *g = &b->meta->graph;
-    int rc;
     if (is_plain(g))
         return og__import_set_nodes(b->imp, g->nodes->num, err);
     if (b->imp->opt->drop_types)
         return og__fail(err, -ENOTSUP, "leave out --drop-types",
                         "%s: --drop-types: nodes of types have files of their own", b->imp->src);
     b->labelled = type_of_sets(b);
-    OG_TRY(og__import_with_types(b->imp, err));
-    OG_TRY(add_types(b, err));
+    OG_DO(og__import_with_types(b->imp, err));
+    OG_DO(add_types(b, err));
     for (unsigned i = 0; i < g->n_edges; i++)
-        OG_TRY(add_relation(b, g->edges[i].type, err));
-    OG_TRY(og__import_resolve(b->imp, err));
-out:
-    return rc;
+        OG_DO(add_relation(b, g->edges[i].type, err));
+    return og__import_resolve(b->imp, err);
 }
 
 /* ---- all ---- */
@@ -507,32 +491,27 @@ out:
 /* Splits of the first group. */
 static int import_splits(struct bolt *b, struct og_err *err)
 {
-    int rc = 0;
     for (int s = 0; s < 3; s++) {
         if (!b->seeds[s])
             continue;
-        OG_TRY(og__table_rewind(b->seeds[s], err));
-        OG_TRY(og__import_split(b->imp, b->seeds[s], b->imp->graph.group->n_nodes, splits[s], err));
+        OG_DO(og__table_rewind(b->seeds[s], err));
+        OG_DO(og__import_split(b->imp, b->seeds[s], b->imp->graph.group->n_nodes, splits[s], err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int import_all(struct bolt *b, struct og_err *err)
 {
     struct og_importer *imp = b->imp;
-    int rc;
-    OG_TRY(open_all(b, err));
-    OG_TRY(og__import_count_edges(imp, open_edges, b, err));
-    OG_TRY(og__import_relations(imp, open_edges, b->weighted, b, err));
-    OG_TRY(import_edge_features(b, err));
-    OG_TRY(og__import_groups(imp, open_features, b, err));
+    OG_DO(open_all(b, err));
+    OG_DO(og__import_count_edges(imp, open_edges, b, err));
+    OG_DO(og__import_relations(imp, open_edges, b->weighted, b, err));
+    OG_DO(import_edge_features(b, err));
+    OG_DO(og__import_groups(imp, open_features, b, err));
     const bool last = imp->graph.has_types;
-    OG_TRY(last ? 0 : import_labels(b, err));
-    OG_TRY(import_splits(b, err));
-    OG_TRY(last ? import_labels(b, err) : 0);
-out:
-    return rc;
+    OG_DO(last ? 0 : import_labels(b, err));
+    OG_DO(import_splits(b, err));
+    return last ? import_labels(b, err) : 0;
 }
 
 static int import_graphbolt(struct og_importer *imp, struct og_err *err)

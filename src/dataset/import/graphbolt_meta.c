@@ -119,15 +119,12 @@ static int get_data(const struct reader *r, const yaml_node_t *map, void *out)
     static const char *const keys[] = {"name",   "type",      "format", "path",
                                        "domain", "in_memory", NULL};
     struct og_gb_data *d = out;
-    int rc = 0;
     name_unread(r, map, keys);
-    OG_TRY(get_text(r, map, "name", &d->name));
-    OG_TRY(get_text(r, map, "type", &d->type));
-    OG_TRY(get_text(r, map, "format", &d->format));
-    OG_TRY(get_text(r, map, "path", &d->path));
-    OG_TRY(get_text(r, map, "domain", &d->domain));
-out:
-    return rc;
+    OG_DO(get_text(r, map, "name", &d->name));
+    OG_DO(get_text(r, map, "type", &d->type));
+    OG_DO(get_text(r, map, "format", &d->format));
+    OG_DO(get_text(r, map, "path", &d->path));
+    return get_text(r, map, "domain", &d->domain);
 }
 
 static int get_nodes(const struct reader *r, const yaml_node_t *map, void *out)
@@ -176,10 +173,9 @@ static int get_meta(const struct reader *r, const yaml_node_t *map, struct og_gb
     static const char *const keys[] = {"dataset_name", "graph", "feature_data", "tasks", NULL};
     static const char *const graph_keys[] = {"nodes", "edges", "feature_data", NULL};
     const yaml_node_t *graph;
-    int rc = 0;
     name_unread(r, map, keys);
-    OG_TRY(get_text(r, map, "dataset_name", &m->name));
-    OG_TRY(find(r, map, "graph", YAML_MAPPING_NODE, true, &graph));
+    OG_DO(get_text(r, map, "dataset_name", &m->name));
+    OG_DO(find(r, map, "graph", YAML_MAPPING_NODE, true, &graph));
     name_unread(r, graph, graph_keys);
     OG_TRY(get_list(r, graph, "nodes", true, get_nodes, sizeof(*m->graph.nodes), &m->graph.nodes,
                     &m->graph.n_nodes));

@@ -33,11 +33,9 @@ static size_t ids_a_block(const struct og_id_ranges *r)
 
 static int read_least(struct og_id_ranges *r, struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < r->n; i++)
-        OG_TRY(og__id_runs_read(r->list, i * r->ids, 1, &r->least[i], err));
-out:
-    return rc;
+        OG_DO(og__id_runs_read(r->list, i * r->ids, 1, &r->least[i], err));
+    return 0;
 }
 
 static int open_streams(struct og_id_ranges *r, struct og_err *err)
@@ -118,17 +116,15 @@ static int write_block(struct og_id_ranges *r, size_t i, struct og_err *err)
 
 int og__id_ranges_put(struct og_id_ranges *r, const uint64_t *id, size_t n, struct og_err *err)
 {
-    int rc = 0;
     for (size_t k = 0; k < n; k++) {
         size_t i = range_of(r, id[k]);
         struct og_id_stream *s = &r->stream[i];
         ((uint64_t *)(r->buffer + i * r->block + HEAD))[s->filled++] = id[k];
         s->n++;
         if (s->filled == ids_a_block(r))
-            OG_TRY(write_block(r, i, err));
+            OG_DO(write_block(r, i, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- places, a range at a time ---- */
@@ -167,20 +163,18 @@ static int find_range(struct og_id_ranges *r, size_t i, uint64_t *list, struct o
     uint64_t left = r->stream[i].n;
     uint64_t at = i * r->block;
     uint64_t pushed = at;
-    int rc;
-    OG_TRY(og__id_runs_read(r->list, first, n_list, list, err));
+    OG_DO(og__id_runs_read(r->list, first, n_list, list, err));
     while (left > 0) {
         size_t n = (size_t)OG_MIN(left, (uint64_t)ids_a_block(r));
         size_t bytes = HEAD + n * sizeof(uint32_t);
-        OG_TRY(og__read_all(r->fd, block, r->block, (off_t)at, part, err));
-        OG_TRY(find_places(list, n_list, first, block, n, err));
-        OG_TRY(og__write_all(r->fd, block, bytes, (off_t)at, part, err));
+        OG_DO(og__read_all(r->fd, block, r->block, (off_t)at, part, err));
+        OG_DO(find_places(list, n_list, first, block, n, err));
+        OG_DO(og__write_all(r->fd, block, bytes, (off_t)at, part, err));
         og__write_behind(r->fd, &pushed, at);
         memcpy(&at, block, HEAD);
         left -= n;
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__id_ranges_find(struct og_id_ranges *r, struct og_err *err)
@@ -226,9 +220,7 @@ int og__id_ranges_take(struct og_id_ranges *r, const uint64_t *id, size_t n, uin
     for (size_t k = 0; k < n; k++) {
         size_t i = range_of(r, id[k]);
         struct og_id_stream *s = &r->stream[i];
-        int rc = s->next == s->filled ? read_block(r, i, err) : 0;
-        if (rc < 0)
-            return rc;
+        OG_DO(s->next == s->filled ? read_block(r, i, err) : 0);
         memcpy(&place[k], r->buffer + i * r->block + HEAD + s->next++ * sizeof(*place),
                sizeof(*place));
     }

@@ -204,33 +204,28 @@ static int read_lists(struct means *m, const struct og_relation *lists, int64_t 
                       struct og_err *err)
 {
     struct og_indptr_check check = {.of = lists};
-    int rc;
-    OG_TRY(og__npy_read_int64(&lists->indptr, m->first, n + 1, m->ptr, err));
-    OG_TRY(og__check_indptr(&check, m->ptr, m->first, (size_t)n + 1, err));
-out:
-    return rc;
+    OG_DO(og__npy_read_int64(&lists->indptr, m->first, n + 1, m->ptr, err));
+    return og__check_indptr(&check, m->ptr, m->first, (size_t)n + 1, err);
 }
 
 /* As many nodes as there is room for, lists and all. */
 static int begin_chunk(struct means *m, struct og_err *err)
 {
-    int rc = 0;
     m->n = OG_MIN(m->most_nodes, m->g->group[m->type].n_nodes - m->first);
     for (uint32_t r = 0; r < m->g->n_relations; r++) {
         if (!takes(m, r))
             continue;
-        OG_TRY(read_lists(m, &m->g->relation[r], m->n, err));
+        OG_DO(read_lists(m, &m->g->relation[r], m->n, err));
         while (m->n > 0 && m->ptr[m->n] - m->ptr[0] > m->most_edges)
             m->n--;
         if (m->n == 0)
-            OG_TRY(og__fail(err, -ENOMEM, "give more --memory",
+            return og__fail(err, -ENOMEM, "give more --memory",
                             "--mean-features: no memory for the %lld in-neighbours of a node of %s",
-                            (long long)(m->ptr[1] - m->ptr[0]), m->g->group[m->type].name));
+                            (long long)(m->ptr[1] - m->ptr[0]), m->g->group[m->type].name);
     }
     memset(m->sum, 0, (size_t)m->n * widest_row(m));
     memset(m->count, 0, (size_t)m->n * sizeof(*m->count));
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- requests by row ---- */
@@ -306,17 +301,15 @@ static int add_rows(struct means *m, struct og_err *err)
 {
     uint64_t at = 0;
     uint32_t done = 0;
-    int rc = 0;
     for (int i = 0; i < JOBS; i++)
-        OG_TRY(begin_job(m, &m->job[i], &at, &done, err));
+        OG_DO(begin_job(m, &m->job[i], &at, &done, err));
     for (int i = 0; m->job[i].read.n > 0; i = (i + 1) % JOBS) {
-        OG_TRY(og__reader_wait(m->reader, &m->job[i].read, err));
+        OG_DO(og__reader_wait(m->reader, &m->job[i].read, err));
         m->adding = &m->job[i];
         og__pool_run(m->imp->pool, slices(m), add_slice, m);
-        OG_TRY(begin_job(m, &m->job[i], &at, &done, err));
+        OG_DO(begin_job(m, &m->job[i], &at, &done, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int add_relation(struct means *m, uint32_t r, struct og_err *err)
@@ -354,36 +347,32 @@ static void finish_node(void *arg, size_t task, int thread)
 
 static int write_chunk(struct means *m, struct og_err *err)
 {
-    int rc = 0;
     for (m->block = 0; m->block < m->n; m->block += BLOCK) {
         const int64_t n = OG_MIN(m->n - m->block, (int64_t)BLOCK);
         og__pool_run(m->imp->pool, (size_t)n, finish_node, m);
         if (m->unfit >= 0)
-            OG_TRY(og__fail(err, -EINVAL, "choose another --feature-dtype",
+            return og__fail(err, -EINVAL, "choose another --feature-dtype",
                             "--mean-features: the mean of node %lld of %s does not fit %s",
                             (long long)m->unfit, m->g->group[m->type].name,
-                            og__dtype_name(m->dtype)));
-        OG_TRY(og__npy_append(m->writer, m->out, n, err));
+                            og__dtype_name(m->dtype));
+        OG_DO(og__npy_append(m->writer, m->out, n, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int make_rows(struct means *m, struct og_err *err)
 {
     const int64_t all = m->g->group[m->type].n_nodes;
-    int rc = 0;
     for (m->first = 0; m->first < all; m->first += m->n) {
-        OG_TRY(begin_chunk(m, err));
+        OG_DO(begin_chunk(m, err));
         for (uint32_t r = 0; r < m->g->n_relations; r++)
             if (takes(m, r))
-                OG_TRY(add_relation(m, r, err));
-        OG_TRY(write_chunk(m, err));
-        OG_TRY(
+                OG_DO(add_relation(m, r, err));
+        OG_DO(write_chunk(m, err));
+        OG_DO(
             og__writing_goes_on(m->imp->observer, "features", "nodes", m->first + m->n, all, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Sets the type's features in meta.json. */
@@ -398,19 +387,16 @@ static int note_type(const struct means *m, struct og_err *err)
 static int make_file(struct means *m, struct og_err *err)
 {
     char name[32];
-    int rc;
     snprintf(name, sizeof(name), "features_%u.npy", m->type);
-    OG_TRY(know_rows(m, err));
+    OG_DO(know_rows(m, err));
     take_jobs(m, err);
     take_chunk(m, err);
-    OG_TRY(og__allocs_taken(&m->arrays));
-    OG_TRY(og__array_create(&m->writer, m->imp->dir.temporary, name, og__dtype_stored(m->dtype), 2,
-                            (int64_t)m->dim, err));
-    OG_TRY(make_rows(m, err));
-    OG_TRY(og__array_finish(&m->writer, name, m->imp->checksums, err));
-    OG_TRY(note_type(m, err));
-out:
-    return rc;
+    OG_DO(og__allocs_taken(&m->arrays));
+    OG_DO(og__array_create(&m->writer, m->imp->dir.temporary, name, og__dtype_stored(m->dtype), 2,
+                           (int64_t)m->dim, err));
+    OG_DO(make_rows(m, err));
+    OG_DO(og__array_finish(&m->writer, name, m->imp->checksums, err));
+    return note_type(m, err);
 }
 
 /* ---- the types that are named ---- */

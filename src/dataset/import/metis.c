@@ -66,7 +66,6 @@ static int begin_lines(struct metis *m, const char *at, struct og_err *err)
     const uint64_t fmt = m->n_header > 2 ? m->header[2] : 0;
     const uint64_t ncon = m->n_header > 3 ? m->header[3] : 1;
     const bool sizes = fmt / 100 == 1, of_nodes = fmt / 10 % 10 == 1;
-    int rc = 0;
     if (m->n_header < 2 || fmt / 100 > 1 || fmt / 10 % 10 > 1 || fmt % 10 > 1 || ncon > 1000)
         return og__text_wrong(&m->text, at, header_hint, "no header before it", err);
     if (!believable(m->header[0], &m->text) || !believable(m->header[1], &m->text))
@@ -82,10 +81,8 @@ static int begin_lines(struct metis *m, const char *at, struct og_err *err)
     m->imp->nodes_from = "graph.metis";
     m->imp->symmetric = "METIS graphs are symmetric";
     m->begun = true;
-    OG_TRY(og__import_set_nodes(m->imp, (int64_t)m->header[0], err));
-    OG_TRY(og__import_open_edges(m->imp, m->weights_kept, 2 * (int64_t)m->header[1], err));
-out:
-    return rc;
+    OG_DO(og__import_set_nodes(m->imp, (int64_t)m->header[0], err));
+    return og__import_open_edges(m->imp, m->weights_kept, 2 * (int64_t)m->header[1], err);
 }
 
 /* ---- numbers ---- */
@@ -105,9 +102,7 @@ static int take_neighbor(struct metis *m, const char *at, uint64_t id, struct og
     struct entries *e = m->entries;
     if (id < 1 || id > m->header[0])
         return og__text_wrong(&m->text, at, line_hint, "a node that the graph does not have", err);
-    const int rc = e->n == STEP ? give_entries(m, err) : 0;
-    if (rc < 0)
-        return rc;
+    OG_DO(e->n == STEP ? give_entries(m, err) : 0);
     e->src[e->n] = (uint32_t)m->node;
     e->dst[e->n++] = (uint32_t)(id - 1);
     m->seen++;
@@ -180,10 +175,9 @@ static int end_line(struct metis *m, const char *at, struct og_err *err)
 
 static int read_block(struct metis *m, const char *begin, const char *end, struct og_err *err)
 {
-    int rc = 0;
     for (const char *p = begin; p < end;) {
         if (*p == '\n') {
-            OG_TRY(end_line(m, p, err));
+            OG_DO(end_line(m, p, err));
             p++;
         } else if (m->remark || *p == ' ' || *p == '\t' || *p == '\r')
             p++;
@@ -191,10 +185,9 @@ static int read_block(struct metis *m, const char *begin, const char *end, struc
             m->remark = true;
             p++;
         } else
-            OG_TRY(take_number(m, &p, err));
+            OG_DO(take_number(m, &p, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- all ---- */
@@ -218,20 +211,17 @@ static int read_lines(struct metis *m, struct og_err *err)
 {
     const char *begin;
     const char *end;
-    int rc;
     do {
-        OG_TRY(og__text_block(&m->text, &begin, &end, err));
+        OG_DO(og__text_block(&m->text, &begin, &end, err));
         if (begin)
-            OG_TRY(read_block(m, begin, end, err));
-        OG_TRY(og__writing_goes_on(m->imp->observer, "edges", "edges", m->seen,
-                                   2 * (int64_t)m->header[1], err));
+            OG_DO(read_block(m, begin, end, err));
+        OG_DO(og__writing_goes_on(m->imp->observer, "edges", "edges", m->seen,
+                                  2 * (int64_t)m->header[1], err));
     } while (begin);
-    OG_TRY(check_end(m, err));
-    OG_TRY(give_entries(m, err));
+    OG_DO(check_end(m, err));
+    OG_DO(give_entries(m, err));
     og__import_tell_rounded(m->imp, m->text.path, m->n_rounded, m->most_rounded);
-    OG_TRY(og__import_close_edges(m->imp, err));
-out:
-    return rc;
+    return og__import_close_edges(m->imp, err);
 }
 
 static int read_file(struct metis *m, const char *path, struct og_err *err)

@@ -106,9 +106,7 @@ int og__mtx_head(struct og_mtx_head *head, const struct og_text *t, const char *
 {
     const char *p = begin;
     *head = (struct og_mtx_head){.lines = 1};
-    int rc = read_banner(head, t, p, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(read_banner(head, t, p, err));
     do {
         p = line_after(p, end);
         head->lines++;
@@ -124,13 +122,12 @@ static int read_header(struct matrix *m, struct og_err *err)
 {
     const char *begin;
     const char *end;
-    int rc;
-    OG_TRY(og__text_block(&m->pairs.text, &begin, &end, err));
+    OG_DO(og__text_block(&m->pairs.text, &begin, &end, err));
     if (!begin)
-        OG_TRY(og__fail(err, -EINVAL, header_hint, "%s: empty", m->pairs.text.path));
-    OG_TRY(og__mtx_head(&m->head, &m->pairs.text, begin, end, err));
+        return og__fail(err, -EINVAL, header_hint, "%s: empty", m->pairs.text.path);
+    OG_DO(og__mtx_head(&m->head, &m->pairs.text, begin, end, err));
     m->imp->nodes_from = "graph.mtx";
-    OG_TRY(og__import_set_nodes(m->imp, m->head.nodes, err));
+    OG_DO(og__import_set_nodes(m->imp, m->head.nodes, err));
     m->pairs.skip = m->head.lines;
     m->pairs.base = 1;
     m->pairs.limit = (uint64_t)m->head.nodes;
@@ -141,8 +138,7 @@ static int read_header(struct matrix *m, struct og_err *err)
     m->pairs.line_hint = m->head.weighted ? "a line is: row column value, counted from 1"
                                           : "a line is: row column, counted from 1";
     return og__edge_text_rewind(&m->pairs, err);
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- entries ---- */
@@ -159,7 +155,6 @@ static int add_part(struct matrix *m, const struct og_edge_text_part *p, struct 
 {
     uint32_t *src = m->ids;
     uint32_t *dst = m->ids + STEP;
-    int rc = 0;
     for (size_t first = 0; first < p->n; first += STEP) {
         size_t n = OG_MIN(p->n - first, (size_t)STEP);
         const float *weight = p->weight ? p->weight + first : NULL;
@@ -167,36 +162,32 @@ static int add_part(struct matrix *m, const struct og_edge_text_part *p, struct 
             src[i] = (uint32_t)p->src[first + i];
             dst[i] = (uint32_t)p->dst[first + i];
         }
-        OG_TRY(add_edges(m, src, dst, weight, n, err));
+        OG_DO(add_edges(m, src, dst, weight, n, err));
         for (size_t i = 0; m->head.symmetric && !m->imp->both_ways && i < n; i++)
             if (src[i] != dst[i])
-                OG_TRY(add_edges(m, dst + i, src + i, weight ? weight + i : NULL, 1, err));
+                OG_DO(add_edges(m, dst + i, src + i, weight ? weight + i : NULL, 1, err));
     }
     m->seen += (int64_t)p->n;
-out:
-    return rc;
+    return 0;
 }
 
 static int read_entries(struct matrix *m, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__import_open_edges(m->imp, m->head.weighted,
-                                 m->head.entries * (m->head.symmetric ? 2 : 1), err));
+    OG_DO(og__import_open_edges(m->imp, m->head.weighted,
+                                m->head.entries * (m->head.symmetric ? 2 : 1), err));
     do {
-        OG_TRY(og__edge_text_next(&m->pairs, err));
+        OG_DO(og__edge_text_next(&m->pairs, err));
         for (size_t i = 0; i < m->pairs.parts; i++)
-            OG_TRY(add_part(m, &m->pairs.part[i], err));
-        OG_TRY(
+            OG_DO(add_part(m, &m->pairs.part[i], err));
+        OG_DO(
             og__writing_goes_on(m->imp->observer, "edges", "edges", m->seen, m->head.entries, err));
     } while (m->pairs.parts > 0);
     og__import_tell_rounded(m->imp, m->pairs.text.path, m->pairs.n_rounded, m->pairs.most_rounded);
     if (m->seen != m->head.entries)
-        OG_TRY(og__fail(err, -EINVAL, "the file was cut short, or its size line is wrong",
+        return og__fail(err, -EINVAL, "the file was cut short, or its size line is wrong",
                         "%s: %lld entries where its header says %lld", m->pairs.text.path,
-                        (long long)m->seen, (long long)m->head.entries));
-    OG_TRY(og__import_close_edges(m->imp, err));
-out:
-    return rc;
+                        (long long)m->seen, (long long)m->head.entries);
+    return og__import_close_edges(m->imp, err);
 }
 
 /* ---- all ---- */

@@ -63,12 +63,9 @@ static int take_two_rows(const struct og_importer *imp, const char *file, struct
                          struct og_err *err)
 {
     bool fortran = false;
-    int rc;
-    OG_TRY(og__import_open_as_stored(imp, file, &e->dst, &fortran, err));
-    OG_TRY(og__table_take_row(e->src, 0, err));
-    OG_TRY(og__table_take_row(e->dst, 1, err));
-out:
-    return rc;
+    OG_DO(og__import_open_as_stored(imp, file, &e->dst, &fortran, err));
+    OG_DO(og__table_take_row(e->src, 0, err));
+    return og__table_take_row(e->dst, 1, err);
 }
 
 static int open_edges(const struct og_importer *imp, struct og_edges *e, struct og_err *err)
@@ -138,12 +135,9 @@ static int open_features(const struct og_importer *imp, const char *const names[
 /* Opens the node data, except tables by id. Those take memory, so they are opened when needed. */
 static int open_nodes(struct og_npy_source *s, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__npy_said(s->imp, &s->said, err));
-    OG_TRY(open_features(s->imp, features_files, &s->features, &s->values, err));
-    OG_TRY(open_first_of(s->imp, labels_files, &s->labels, err));
-out:
-    return rc;
+    OG_DO(og__npy_said(s->imp, &s->said, err));
+    OG_DO(open_features(s->imp, features_files, &s->features, &s->values, err));
+    return open_first_of(s->imp, labels_files, &s->labels, err);
 }
 
 /* N from the first file that determines it; later ones must agree. -1 = unknown. */
@@ -204,19 +198,16 @@ static int check_said(const struct og_npy_source *s, struct og_err *err)
 static int find_nodes(struct og_npy_source *s, struct og_err *err)
 {
     int64_t n = rows_of_nodes(s);
-    int rc = 0;
     if (n < 0 && !s->node_type)
-        OG_TRY(og__by_id_count(s->imp, features_by_id, &n, err));
+        OG_DO(og__by_id_count(s->imp, features_by_id, &n, err));
     if (n < 0 && !s->node_type && s->edge_type)
-        OG_TRY(og__fail(err, -EINVAL, "add node_type.npy, or \"num_nodes\" to meta.json",
-                        "%s: nothing says how many nodes there are", s->imp->src));
+        return og__fail(err, -EINVAL, "add node_type.npy, or \"num_nodes\" to meta.json",
+                        "%s: nothing says how many nodes there are", s->imp->src);
     if (n < 0 && !s->node_type)
-        OG_TRY(no_features(s, err));
+        OG_DO(no_features(s, err));
     s->imp->nodes_from = nodes_from(s);
-    OG_TRY(og__npy_groups(s, n, err));
-    OG_TRY(check_said(s, err));
-out:
-    return rc;
+    OG_DO(og__npy_groups(s, n, err));
+    return check_said(s, err);
 }
 
 /* A row for every node, or for every one of the first group. */
@@ -252,17 +243,14 @@ static int tell_no_labels(const struct og_npy_source *s, struct og_err *err)
 
 static int open_source(struct og_npy_source *s, struct og_err *err)
 {
-    int rc;
-    OG_TRY(open_edges(s->imp, &s->edges, err));
-    OG_TRY(og__edges_check(&s->edges, err));
-    OG_TRY(open_nodes(s, err));
-    OG_TRY(og__npy_open_types(s, err));
-    OG_TRY(find_nodes(s, err));
-    OG_TRY(tell_no_labels(s, err));
-    OG_TRY(expect_rows(s, s->features, "rows", err));
-    OG_TRY(expect_rows(s, s->labels, "labels", err));
-out:
-    return rc;
+    OG_DO(open_edges(s->imp, &s->edges, err));
+    OG_DO(og__edges_check(&s->edges, err));
+    OG_DO(open_nodes(s, err));
+    OG_DO(og__npy_open_types(s, err));
+    OG_DO(find_nodes(s, err));
+    OG_DO(tell_no_labels(s, err));
+    OG_DO(expect_rows(s, s->features, "rows", err));
+    return expect_rows(s, s->labels, "labels", err);
 }
 
 /* ---- features ---- */
@@ -555,17 +543,14 @@ out:
 
 static int import_nodes(struct og_npy_source *s, struct og_err *err)
 {
-    int rc;
-    OG_TRY(check_said(s, err));
+    OG_DO(check_said(s, err));
     doubt_names(s, "node_types", "type", s->node_type, s->imp->graph.n_groups);
     doubt_names(s, "edge_types", "edge_type", s->edge_type, s->n_edge_types);
-    OG_TRY(import_features(s, err));
-    OG_TRY(import_labels(s, err));
+    OG_DO(import_features(s, err));
+    OG_DO(import_labels(s, err));
     note_class_names(s);
-    OG_TRY(import_lists(s, err));
-    OG_TRY(import_names(s, err));
-out:
-    return rc;
+    OG_DO(import_lists(s, err));
+    return import_names(s, err);
 }
 
 int og__import_npy_rows(struct og_importer *imp, int64_t *rows, struct og_err *err)
@@ -603,20 +588,17 @@ int og__import_nodes_of(struct og_importer *imp, bool is_folder, struct og_err *
 static int import_edges(struct og_npy_source *s, struct og_err *err)
 {
     struct og_importer *imp = s->imp;
-    int rc;
-    OG_TRY(og__npy_relations(s, err));
-    OG_TRY(need_features(s, err));
-    OG_TRY(number_edges(s, err));
-    OG_TRY(og__import_take_piece(imp, err));
-    OG_TRY(og__import_open_edges(imp, s->edges.weights != NULL, og__edges_rows(&s->edges), err));
-    OG_TRY(og__npy_add_edges(s, err));
-    OG_TRY(og__import_close_edges(imp, err));
-    OG_TRY(import_times(s, err));
-    OG_TRY(import_edge_file(s, &edge_files[0], err));
-    OG_TRY(imp->opt->by_time ? og__import_by_time(imp, err) : 0);
-    OG_TRY(import_edge_file(s, &edge_files[1], err));
-out:
-    return rc;
+    OG_DO(og__npy_relations(s, err));
+    OG_DO(need_features(s, err));
+    OG_DO(number_edges(s, err));
+    OG_DO(og__import_take_piece(imp, err));
+    OG_DO(og__import_open_edges(imp, s->edges.weights != NULL, og__edges_rows(&s->edges), err));
+    OG_DO(og__npy_add_edges(s, err));
+    OG_DO(og__import_close_edges(imp, err));
+    OG_DO(import_times(s, err));
+    OG_DO(import_edge_file(s, &edge_files[0], err));
+    OG_DO(imp->opt->by_time ? og__import_by_time(imp, err) : 0);
+    return import_edge_file(s, &edge_files[1], err);
 }
 
 static int import_npy(struct og_importer *imp, struct og_err *err)

@@ -28,34 +28,29 @@ static int read_in_place(struct rows_of *s, void *out, int64_t want, int64_t *go
 /* The next rows of the base; none: the next group has its pass. */
 static int fill(struct rows_of *s, struct og_err *err)
 {
-    int rc;
     s->first += s->filled;
     s->at = s->filled = 0;
-    OG_TRY(og__table_read(s->base, s->piece.raw, s->piece.room, &s->filled, err));
+    OG_DO(og__table_read(s->base, s->piece.raw, s->piece.room, &s->filled, err));
     if (s->filled > 0)
         return 0;
     s->now++;
     s->first = 0;
-    OG_TRY(og__table_rewind(s->base, err));
-out:
-    return rc;
+    return og__table_rewind(s->base, err);
 }
 
 static int pick_rows(struct rows_of *s, char *out, int64_t want, int64_t *got, struct og_err *err)
 {
     const size_t row = og__table_row_bytes(s->base);
-    int rc = 0;
     for (*got = 0; *got < want && s->now < s->to;) {
         if (s->at == s->filled) {
-            OG_TRY(fill(s, err));
+            OG_DO(fill(s, err));
             continue;
         }
         if (s->source->order.group[s->first + s->at] == s->now)
             memcpy(out + (size_t)(*got)++ * row, s->piece.raw + (size_t)s->at * row, row);
         s->at++;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int rows_of_read(struct og_table *t, void *out, int64_t want, int64_t *got,

@@ -85,9 +85,8 @@ static int read_sparse_row(struct sparse_table *s, int64_t end, int64_t v, char 
         return og__fail(err, -EINVAL, "indptr, indices and data of one CSR matrix belong together",
                         "%s: row %lld: from %lld to %lld, of %lld values", s->indptr->name,
                         (long long)v, (long long)s->ptr, (long long)end, (long long)s->data->rows);
-    int rc;
-    OG_TRY(read_all(s->indices, n, s->raw, err));
-    OG_TRY(read_all(s->data, n, values, err));
+    OG_DO(read_all(s->indices, n, s->raw, err));
+    OG_DO(read_all(s->data, n, values, err));
     memset(row, 0, og__table_row_bytes(&s->t));
     for (int64_t i = 0; i < n; i++) {
         const int64_t column = integer_of(s->indices, s->raw, i);
@@ -102,8 +101,7 @@ static int read_sparse_row(struct sparse_table *s, int64_t end, int64_t v, char 
                             og__npy_name(s->data->type));
     }
     s->ptr = end;
-out:
-    return rc;
+    return 0;
 }
 
 static int sparse_read(struct og_table *t, void *out, int64_t want, int64_t *got,
@@ -112,40 +110,33 @@ static int sparse_read(struct og_table *t, void *out, int64_t want, int64_t *got
     enum { ROWS = 512 };
     struct sparse_table *s = (struct sparse_table *)t;
     int64_t raw[ROWS];
-    int rc = 0;
     *got = 0;
     while (*got < want) {
         const int64_t n = OG_MIN(want - *got, (int64_t)ROWS);
-        OG_TRY(read_all(s->indptr, n, raw, err));
+        OG_DO(read_all(s->indptr, n, raw, err));
         for (int64_t i = 0; i < n; i++, ++*got)
-            OG_TRY(read_sparse_row(s, integer_of(s->indptr, raw, i), t->next + *got,
-                                   (char *)out + (size_t)*got * og__table_row_bytes(t), err));
+            OG_DO(read_sparse_row(s, integer_of(s->indptr, raw, i), t->next + *got,
+                                  (char *)out + (size_t)*got * og__table_row_bytes(t), err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* The first row begins at 0, and `indptr` is then at its end. */
 static int begin_rows(struct sparse_table *s, struct og_err *err)
 {
     int64_t raw = 0;
-    int rc;
-    OG_TRY(og__table_rewind(s->indptr, err));
-    OG_TRY(read_all(s->indptr, 1, &raw, err));
+    OG_DO(og__table_rewind(s->indptr, err));
+    OG_DO(read_all(s->indptr, 1, &raw, err));
     s->ptr = 0;
-out:
-    return rc;
+    return 0;
 }
 
 static int sparse_rewind(struct og_table *t, struct og_err *err)
 {
     struct sparse_table *s = (struct sparse_table *)t;
-    int rc;
-    OG_TRY(og__table_rewind(s->indices, err));
-    OG_TRY(og__table_rewind(s->data, err));
-    OG_TRY(begin_rows(s, err));
-out:
-    return rc;
+    OG_DO(og__table_rewind(s->indices, err));
+    OG_DO(og__table_rewind(s->data, err));
+    return begin_rows(s, err);
 }
 
 static void sparse_close(struct og_table *t)
@@ -196,37 +187,32 @@ static int find_ends(struct og_table *t, struct ends *of, struct og_err *err)
 {
     enum { PIECE = 8192 };
     int64_t raw[PIECE];
-    int rc = 0;
     *of = (struct ends){-1, -1, -1};
     for (int64_t left = t->rows, n; left > 0; left -= n) {
         n = OG_MIN(left, (int64_t)PIECE);
-        OG_TRY(read_all(t, n, raw, err));
+        OG_DO(read_all(t, n, raw, err));
         of->first = left == t->rows ? integer_of(t, raw, 0) : of->first;
         for (int64_t i = 0; i < n; i++)
             of->most = OG_MAX(of->most, of->last = integer_of(t, raw, i));
     }
-    OG_TRY(og__table_rewind(t, err));
-out:
-    return rc;
+    return og__table_rewind(t, err);
 }
 
 /* The rows are all of the values. The width is one more than the largest column. */
 static int measure(struct sparse_table *s, struct og_err *err)
 {
     struct ends of;
-    int rc;
-    OG_TRY(find_ends(s->indptr, &of, err));
+    OG_DO(find_ends(s->indptr, &of, err));
     if (of.first != 0 || of.last != s->data->rows)
         return og__fail(err, -EINVAL, "the three arrays of one CSR matrix belong together",
                         "%s: from %lld to %lld, there are %lld values", s->indptr->name,
                         (long long)of.first, (long long)of.last, (long long)s->data->rows);
-    OG_TRY(find_ends(s->indices, &of, err));
+    OG_DO(find_ends(s->indices, &of, err));
     if (of.most >= INT32_MAX / 8)
-        OG_TRY(og__fail(err, -EINVAL, "columns count from 0", "%s: column %lld", s->indices->name,
-                        (long long)of.most));
+        return og__fail(err, -EINVAL, "columns count from 0", "%s: column %lld", s->indices->name,
+                        (long long)of.most);
     s->t.columns = of.most + 1;
-out:
-    return rc;
+    return 0;
 }
 
 /* The width that SciPy's `shape` gives, if that is there. */
@@ -256,17 +242,14 @@ out:
 
 static int open_csr(const struct sparse_source *of, struct sparse_table *s, struct og_err *err)
 {
-    int rc;
-    OG_TRY(open_array(of, "indptr", false, &s->indptr, err));
-    OG_TRY(open_array(of, "indices", false, &s->indices, err));
-    OG_TRY(open_array(of, "data", false, &s->data, err));
-    OG_TRY(check_sparse(s, err));
+    OG_DO(open_array(of, "indptr", false, &s->indptr, err));
+    OG_DO(open_array(of, "indices", false, &s->indices, err));
+    OG_DO(open_array(of, "data", false, &s->data, err));
+    OG_DO(check_sparse(s, err));
     s->t.type = type_of(s->data->type);
-    OG_TRY(measure(s, err));
-    OG_TRY(take_shape(of, s, err));
-    OG_TRY(begin_rows(s, err));
-out:
-    return rc;
+    OG_DO(measure(s, err));
+    OG_DO(take_shape(of, s, err));
+    return begin_rows(s, err);
 }
 
 static int open_sparse(const struct sparse_source *of, struct og_table **out, struct og_err *err)

@@ -40,16 +40,14 @@ static int next_numbers(struct og_table *t, int64_t limit, int64_t want, int64_t
                         struct og_err *err)
 {
     int64_t raw[PIECE];
-    int rc;
-    OG_TRY(og__table_read(t, raw, want, n, err));
+    OG_DO(og__table_read(t, raw, want, n, err));
     og__npy_widen(t->type, raw, (size_t)*n, out);
     for (int64_t i = 0; i < *n; i++)
         if (out[i] < 0 || out[i] >= limit)
-            OG_TRY(og__fail(err, -EINVAL, "types count from 0; nodes have at most 256, edges 65536",
+            return og__fail(err, -EINVAL, "types count from 0; nodes have at most 256, edges 65536",
                             "%s: row %lld: type %lld", t->name, (long long)(t->next - *n + i),
-                            (long long)out[i]));
-out:
-    return rc;
+                            (long long)out[i]);
+    return 0;
 }
 
 static int open_numbers(const struct og_npy_source *s, const char *name, struct og_table **t,
@@ -69,20 +67,18 @@ static int check_count(const struct og_table *t, int64_t edges, const char *of, 
 
 int og__npy_open_types(struct og_npy_source *s, struct og_err *err)
 {
-    int rc;
     if (s->imp->opt->drop_types) {
         const int of_nodes = og__import_has(s->imp, "node_type.npy", err);
         const int of_edges = og__import_has(s->imp, "edge_type.npy", err);
         s->imp->dropped_types = of_nodes > 0 || of_edges > 0;
         return OG_MIN(OG_MIN(of_nodes, of_edges), 0);
     }
-    OG_TRY(open_numbers(s, "node_type.npy", &s->node_type, err));
-    OG_TRY(open_numbers(s, "edge_type.npy", &s->edge_type, err));
-    OG_TRY(check_count(s->edge_type, og__edges_rows(&s->edges), " of edges.npy", err));
+    OG_DO(open_numbers(s, "node_type.npy", &s->node_type, err));
+    OG_DO(open_numbers(s, "edge_type.npy", &s->edge_type, err));
+    OG_DO(check_count(s->edge_type, og__edges_rows(&s->edges), " of edges.npy", err));
     if (s->node_type || s->edge_type)
-        OG_TRY(og__import_with_types(s->imp, err));
-out:
-    return rc;
+        OG_DO(og__import_with_types(s->imp, err));
+    return 0;
 }
 
 /* The name of type `number` in meta.json: {"type": 0, "name": "package"} in a list. */
@@ -108,10 +104,9 @@ static int count_nodes(struct og_npy_source *s, int64_t count[OG_MOST_TYPES], ui
     struct og_node_order *o = &s->order;
     int64_t piece[PIECE];
     int64_t before = 0;
-    int rc = 0;
     *groups = 0;
     for (int64_t n = 1; n > 0;) {
-        OG_TRY(next_numbers(s->node_type, OG_MOST_TYPES, PIECE, piece, &n, err));
+        OG_DO(next_numbers(s->node_type, OG_MOST_TYPES, PIECE, piece, &n, err));
         for (int64_t i = 0; i < n; i++) {
             o->by_group = o->by_group && piece[i] >= before;
             before = piece[i];
@@ -120,8 +115,7 @@ static int count_nodes(struct og_npy_source *s, int64_t count[OG_MOST_TYPES], ui
         }
         o->n += n;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Nodes of a source that is not ordered by groups get ids in that order. */
@@ -131,57 +125,51 @@ static int map_nodes(struct og_npy_source *s, struct og_err *err)
     struct og_budget *b = s->imp->budget;
     int64_t next[OG_MOST_TYPES];
     int64_t piece[PIECE];
-    int rc;
     o->group = og__alloc(b, (size_t)o->n * sizeof(*o->group), part, err);
     o->new_id = o->group ? og__alloc(b, (size_t)o->n * sizeof(*o->new_id), part, err) : NULL;
-    OG_TRY(o->new_id ? 0 : -ENOMEM);
+    OG_DO(o->new_id ? 0 : -ENOMEM);
     for (uint32_t k = 0; k < s->imp->graph.n_groups; k++)
         next[k] = s->imp->graph.group[k].first;
-    OG_TRY(og__table_rewind(s->node_type, err));
+    OG_DO(og__table_rewind(s->node_type, err));
     for (int64_t v = 0, n = 1; n > 0; v += n) {
-        OG_TRY(next_numbers(s->node_type, s->imp->graph.n_groups, PIECE, piece, &n, err));
+        OG_DO(next_numbers(s->node_type, s->imp->graph.n_groups, PIECE, piece, &n, err));
         for (int64_t i = 0; i < n && v + i < o->n; i++) {
             o->group[v + i] = (uint8_t)piece[i];
             o->new_id[v + i] = (uint32_t)next[piece[i]]++;
         }
     }
     s->imp->new_id = o->new_id;
-out:
-    return rc;
+    return 0;
 }
 
 static int add_groups(struct og_npy_source *s, const int64_t *count, uint32_t n, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t k = 0; k < n; k++) {
         char number[32];
         const char *said = said_name(s, "node_types", "type", k);
         snprintf(number, sizeof(number), s->node_type ? "type_%u" : "node", k);
-        OG_TRY(
+        OG_DO(
             og__schema_add_group(&s->imp->graph, said ? said : number, count[k], s->imp->src, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__npy_groups(struct og_npy_source *s, int64_t n, struct og_err *err)
 {
     int64_t count[OG_MOST_TYPES] = {0};
     uint32_t groups = 1;
-    int rc = 0;
     s->order.by_group = true;
     if (!s->node_type && !s->edge_type)
         return og__import_set_nodes(s->imp, n, err);
     if (s->node_type)
-        OG_TRY(count_nodes(s, count, &groups, err));
+        OG_DO(count_nodes(s, count, &groups, err));
     else
         s->order.n = count[0] = n;
-    OG_TRY(add_groups(s, count, groups, err));
-    OG_TRY(og__import_check_nodes(s->imp, err));
+    OG_DO(add_groups(s, count, groups, err));
+    OG_DO(og__import_check_nodes(s->imp, err));
     if (!s->order.by_group)
-        OG_TRY(map_nodes(s, err));
-out:
-    return rc;
+        OG_DO(map_nodes(s, err));
+    return 0;
 }
 
 int og__npy_node_ids(struct og_npy_source *s, struct og_err *err)
@@ -247,36 +235,32 @@ static int count_edge_types(struct og_npy_source *s, struct og_err *err)
 {
     int64_t piece[PIECE];
     int64_t most = 0;
-    int rc = 0;
     for (int64_t n = 1; s->edge_type && n > 0;) {
-        OG_TRY(next_numbers(s->edge_type, MOST_EDGE_TYPES, PIECE, piece, &n, err));
+        OG_DO(next_numbers(s->edge_type, MOST_EDGE_TYPES, PIECE, piece, &n, err));
         for (int64_t i = 0; i < n; i++)
             most = OG_MAX(most, piece[i]);
     }
     s->n_edge_types = (uint32_t)most + 1;
-out:
-    return rc;
+    return 0;
 }
 
 static int find_triples(struct og_npy_source *s, const struct og_edge_piece *p, int64_t n,
                         struct og_err *err)
 {
     int64_t piece[PIECE] = {0};
-    int rc = 0;
     for (int64_t at = 0, m; at < n; at += m) {
         const int64_t want = OG_MIN(n - at, (int64_t)PIECE);
         m = want;
         if (s->edge_type)
-            OG_TRY(next_numbers(s->edge_type, s->n_edge_types, want, piece, &m, err));
+            OG_DO(next_numbers(s->edge_type, s->n_edge_types, want, piece, &m, err));
         if (m < want)
-            OG_TRY(og__fail(err, -EINVAL, "one for each edge", "%s: ends at row %lld, too early",
-                            s->edge_type->name, (long long)s->edge_type->next));
+            return og__fail(err, -EINVAL, "one for each edge", "%s: ends at row %lld, too early",
+                            s->edge_type->name, (long long)s->edge_type->next);
         for (int64_t i = 0; i < m; i++)
             s->triple[at + i] = (uint32_t)triple_of(s, piece[i], group_of(s, p->src[at + i]),
                                                     group_of(s, p->dst[at + i]));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int note_triples(void *source, struct og_edge_piece *p, size_t n, struct og_err *err)
@@ -302,7 +286,6 @@ static int pass_edges(struct og_npy_source *s, og_edge_piece_fn *each, bool weig
 static int add_relations(struct og_npy_source *s, struct og_err *err)
 {
     struct og_graph *g = &s->imp->graph;
-    int rc = 0;
     for (size_t i = 0; i < s->n_triples; i++) {
         const uint32_t edge = (uint32_t)(i / g->n_groups / g->n_groups);
         char number[32];
@@ -311,32 +294,28 @@ static int add_relations(struct og_npy_source *s, struct og_err *err)
         const char *said = said_name(s, "edge_types", "edge_type", edge);
         snprintf(number, sizeof(number), s->edge_type ? "relation_%u" : "to", edge);
         s->relation_of[i] = (int32_t)g->n_relations;
-        OG_TRY(og__schema_add_relation(g, (uint32_t)(i / g->n_groups % g->n_groups),
-                                       said ? said : number, (uint32_t)(i % g->n_groups),
-                                       s->imp->src, err));
+        OG_DO(og__schema_add_relation(g, (uint32_t)(i / g->n_groups % g->n_groups),
+                                      said ? said : number, (uint32_t)(i % g->n_groups),
+                                      s->imp->src, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__npy_relations(struct og_npy_source *s, struct og_err *err)
 {
     const struct og_graph *g = &s->imp->graph;
-    int rc;
     if (!s->node_type && !s->edge_type)
         return 0;
-    OG_TRY(count_edge_types(s, err));
-    OG_TRY(take_triples(s, err));
-    OG_TRY(pass_edges(s, note_triples, false, err));
-    OG_TRY(add_relations(s, err));
+    OG_DO(count_edge_types(s, err));
+    OG_DO(take_triples(s, err));
+    OG_DO(pass_edges(s, note_triples, false, err));
+    OG_DO(add_relations(s, err));
     if (g->n_groups > 1 || g->n_relations > 1 || s->imp->opt->reverse_relations ||
         s->imp->opt->drop_features)
         return og__import_resolve(s->imp, err);
     og__import_say(s->imp, "one type of nodes and one relation: a homogeneous graph");
     give_triples(s);
-    rc = og__import_set_nodes(s->imp, g->n_nodes, err);
-out:
-    return rc;
+    return og__import_set_nodes(s->imp, g->n_nodes, err);
 }
 
 /* Ids within groups. The edges of a relation that come one after another go on together. */
@@ -345,8 +324,7 @@ static int add_piece(void *source, struct og_edge_piece *p, size_t n, struct og_
     struct og_npy_source *s = source;
     const struct og_graph *g = &s->imp->graph;
     const uint32_t *new_id = s->order.new_id;
-    int rc;
-    OG_TRY(find_triples(s, p, (int64_t)n, err));
+    OG_DO(find_triples(s, p, (int64_t)n, err));
     for (size_t i = 0, first; i < n;) {
         const uint32_t triple = s->triple[i];
         const uint32_t r = (uint32_t)s->relation_of[triple];
@@ -356,11 +334,10 @@ static int add_piece(void *source, struct og_edge_piece *p, size_t n, struct og_
             p->src[i] = (new_id ? new_id[p->src[i]] : p->src[i]) - from;
             p->dst[i] = (new_id ? new_id[p->dst[i]] : p->dst[i]) - to;
         }
-        OG_TRY(og__import_add_edges(s->imp, r, p->src + first, p->dst + first,
-                                    s->imp->weighted ? p->weight + first : NULL, i - first, err));
+        OG_DO(og__import_add_edges(s->imp, r, p->src + first, p->dst + first,
+                                   s->imp->weighted ? p->weight + first : NULL, i - first, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__npy_add_edges(struct og_npy_source *s, struct og_err *err)
@@ -380,12 +357,11 @@ static int append_relations(struct og_npy_source *s, const struct og_npy *edges,
     const struct og_npy flat = og__npy_flat(edges);
     int64_t type[PIECE / 2] = {0};
     int64_t ends[PIECE];
-    int rc = 0;
     for (int64_t at = 0, n; at < edges->shape[0]; at += n) {
         n = OG_MIN(edges->shape[0] - at, (int64_t)PIECE / 2);
         if (kinds)
-            OG_TRY(next_numbers(kinds, MOST_EDGE_TYPES, n, type, &n, err));
-        OG_TRY(og__npy_read_int64(&flat, 2 * at, 2 * n, ends, err));
+            OG_DO(next_numbers(kinds, MOST_EDGE_TYPES, n, type, &n, err));
+        OG_DO(og__npy_read_int64(&flat, 2 * at, 2 * n, ends, err));
         for (int64_t i = 0; i < n; i++) {
             const uint32_t from = og__group_of(g, (uint32_t)ends[2 * i]);
             const uint32_t to = og__group_of(g, (uint32_t)ends[2 * i + 1]);
@@ -393,17 +369,16 @@ static int append_relations(struct og_npy_source *s, const struct og_npy *edges,
             if (s->relation_of && type[i] < s->n_edge_types)
                 r = s->relation_of[triple_of(s, type[i], from, to)];
             if (r < 0)
-                OG_TRY(og__fail(err, -EINVAL,
+                return og__fail(err, -EINVAL,
                                 "remove it, or add such edges: a relation is learned by those of "
                                 "edges.npy",
                                 "%s: row %lld: edges.npy has no edge of type %lld from %s to %s",
                                 kinds ? kinds->name : edges->path, (long long)(at + i),
-                                (long long)type[i], g->group[from].name, g->group[to].name));
-            OG_TRY(og__npy_append(w, &r, 1, err));
+                                (long long)type[i], g->group[from].name, g->group[to].name);
+            OG_DO(og__npy_append(w, &r, 1, err));
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int write_edge_relations(struct og_npy_source *s, const char *list, struct og_table *kinds,

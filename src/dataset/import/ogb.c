@@ -178,13 +178,10 @@ static int count_nodes(struct ogb *o, struct og_err *err)
 {
     struct og_table *t;
     int64_t nodes = 0;
-    int rc;
-    OG_TRY(open_csv(o->imp, OG__NPY_I64, 1, &t, err, "raw/num-node-list.csv.gz"));
-    OG_TRY(take_number(t, &nodes, err));
+    OG_DO(open_csv(o->imp, OG__NPY_I64, 1, &t, err, "raw/num-node-list.csv.gz"));
+    OG_DO(take_number(t, &nodes, err));
     o->imp->nodes_from = "num-node-list.csv.gz";
-    OG_TRY(og__import_set_nodes(o->imp, nodes, err));
-out:
-    return rc;
+    return og__import_set_nodes(o->imp, nodes, err);
 }
 
 static int add_type(struct ogb *o, size_t i, struct og_err *err)
@@ -202,56 +199,49 @@ static int add_types(struct ogb *o, struct og_err *err)
 {
     const struct og_words_line *names = &o->nodes->line[0];
     size_t labelled = names->n;
-    int rc = 0;
     for (size_t i = 0; i < names->n; i++) {
         if (strcmp(og__words_value(o->has_label, names->word[i]), "True") != 0)
             continue;
         if (labelled < names->n)
-            OG_TRY(og__fail(err, -ENOTSUP, "one type may have labels",
-                            "%s: several types have them", o->has_label->path));
+            return og__fail(err, -ENOTSUP, "one type may have labels",
+                            "%s: several types have them", o->has_label->path);
         labelled = i;
     }
     if (labelled < names->n)
-        OG_TRY(add_type(o, labelled, err));
+        OG_DO(add_type(o, labelled, err));
     for (size_t i = 0; i < names->n; i++)
         if (i != labelled)
-            OG_TRY(add_type(o, i, err));
-out:
-    return rc;
+            OG_DO(add_type(o, i, err));
+    return 0;
 }
 
 static int add_relations(struct ogb *o, struct og_err *err)
 {
-    int rc = 0;
     for (size_t i = 0; i < o->triplets->n; i++) {
         char *const *word = o->triplets->line[i].word;
         if (o->triplets->line[i].n != 3)
-            OG_TRY(og__words_wrong(o->triplets, "source,name,destination expected", err));
+            OG_DO(og__words_wrong(o->triplets, "source,name,destination expected", err));
         const int source = og__schema_find(&o->imp->graph, word[0]);
         const int destination = og__schema_find(&o->imp->graph, word[2]);
         if (source < 0 || destination < 0)
-            OG_TRY(og__words_wrong(o->triplets, "a type that num-node-dict.csv.gz does not have",
-                                   err));
-        OG_TRY(og__schema_add_relation(&o->imp->graph, (uint32_t)source, word[1],
-                                       (uint32_t)destination, o->triplets->path, err));
+            OG_DO(og__words_wrong(o->triplets, "a type that num-node-dict.csv.gz does not have",
+                                  err));
+        OG_DO(og__schema_add_relation(&o->imp->graph, (uint32_t)source, word[1],
+                                      (uint32_t)destination, o->triplets->path, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int read_words(struct ogb *o, struct og_err *err)
 {
     struct og_importer *imp = o->imp;
-    int rc;
-    OG_TRY(og__import_with_types(imp, err));
-    OG_TRY(og__words_table(imp, "raw/num-node-dict.csv.gz", &o->nodes, err));
-    OG_TRY(og__words_table(imp, "raw/nodetype-has-label.csv.gz", &o->has_label, err));
-    OG_TRY(og__words_read(imp, "raw/triplet-type-list.csv.gz", &o->triplets, err));
-    OG_TRY(add_types(o, err));
-    OG_TRY(add_relations(o, err));
-    OG_TRY(og__import_resolve(imp, err));
-out:
-    return rc;
+    OG_DO(og__import_with_types(imp, err));
+    OG_DO(og__words_table(imp, "raw/num-node-dict.csv.gz", &o->nodes, err));
+    OG_DO(og__words_table(imp, "raw/nodetype-has-label.csv.gz", &o->has_label, err));
+    OG_DO(og__words_read(imp, "raw/triplet-type-list.csv.gz", &o->triplets, err));
+    OG_DO(add_types(o, err));
+    OG_DO(add_relations(o, err));
+    return og__import_resolve(imp, err);
 }
 
 /* Only the first type may have labels; in a homogeneous graph all nodes do, or links are learned.
@@ -357,12 +347,9 @@ static int open_archives(struct ogb *o, struct og_err *err)
 {
     struct og_table *t;
     int64_t nodes = 0;
-    int rc;
-    OG_TRY(open_member(o->imp, data, "num_nodes_list.npy", &t, err));
-    OG_TRY(take_number(t, &nodes, err));
-    OG_TRY(og__import_set_nodes(o->imp, nodes, err));
-out:
-    return rc;
+    OG_DO(open_member(o->imp, data, "num_nodes_list.npy", &t, err));
+    OG_DO(take_number(t, &nodes, err));
+    return og__import_set_nodes(o->imp, nodes, err);
 }
 
 static int archive_labels(struct ogb *o, struct og_err *err)
@@ -384,15 +371,12 @@ static int read_said_edges(const struct ogb *o, int64_t *said, struct og_err *er
 static int archive_edges(void *ogb, uint32_t relation, struct og_edges *e, struct og_err *err)
 {
     const struct ogb *o = ogb;
-    int rc;
     (void)relation;
-    OG_TRY(read_said_edges(o, &e->said, err));
+    OG_DO(read_said_edges(o, &e->said, err));
     e->said_by = "num_edges_list.npy";
-    OG_TRY(open_member(o->imp, data, "edge_index.npy", &e->src, err));
-    OG_TRY(open_member(o->imp, data, "edge_index.npy", &e->dst, err));
-    OG_TRY(og__edges_two_rows(e, err));
-out:
-    return rc;
+    OG_DO(open_member(o->imp, data, "edge_index.npy", &e->src, err));
+    OG_DO(open_member(o->imp, data, "edge_index.npy", &e->dst, err));
+    return og__edges_two_rows(e, err);
 }
 
 static int archive_features(void *ogb, uint32_t group, struct og_table **out, struct og_err *err)
@@ -468,12 +452,9 @@ static const char mag_edges[] = "processed/paper___cites___paper/edge_index.npy"
 static int open_mag_edges(const struct og_importer *imp, const char *name, struct og_edges *e,
                           struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__import_open_npy(imp, name, false, &e->src, err));
-    OG_TRY(og__import_open_npy(imp, name, false, &e->dst, err));
-    OG_TRY(og__edges_two_rows(e, err));
-out:
-    return rc;
+    OG_DO(og__import_open_npy(imp, name, false, &e->src, err));
+    OG_DO(og__import_open_npy(imp, name, false, &e->dst, err));
+    return og__edges_two_rows(e, err);
 }
 
 static int open_mag_features(const struct og_importer *imp, const char *name, struct og_table **out,
@@ -489,12 +470,10 @@ static int open_mag(struct ogb *o, struct og_err *err)
                                                    .labelled = "paper",
                                                    .open_edges = open_mag_edges,
                                                    .open_features = open_mag_features};
-    int rc;
-    OG_TRY(og__folders_open(&o->folders, o->imp, &layout, err));
+    OG_DO(og__folders_open(&o->folders, o->imp, &layout, err));
     if (!o->imp->graph.has_types)
         og__import_say(o->imp, "papers and the citations between them are read");
-out:
-    return rc;
+    return 0;
 }
 
 static int mag_labels(struct ogb *o, struct og_err *err)
@@ -566,24 +545,21 @@ static int import_labels(struct ogb *o, struct og_err *err)
 static int import_all(struct ogb *o, const struct layout *of, struct og_err *err)
 {
     struct og_importer *imp = o->imp;
-    int rc;
-    OG_TRY(of->open(o, err));
-    OG_TRY(og__import_count_edges(imp, of->edges, o, err));
-    OG_TRY(of->open_labels(o, err));
-    OG_TRY(og__import_expect_rows(imp, o->labels, imp->graph.group->n_nodes, "labels", err));
+    OG_DO(of->open(o, err));
+    OG_DO(og__import_count_edges(imp, of->edges, o, err));
+    OG_DO(of->open_labels(o, err));
+    OG_DO(og__import_expect_rows(imp, o->labels, imp->graph.group->n_nodes, "labels", err));
     const bool proven = !imp->graph.has_types; /* by the labels: how many nodes there are */
     if (proven)
-        OG_TRY(import_labels(o, err));
-    OG_TRY(og__import_relations(imp, of->edges, false, o, err));
-    OG_TRY(of->times ? of->times(o, err) : 0);
-    OG_TRY(imp->opt->by_time ? og__import_by_time(imp, err) : 0);
-    OG_TRY(import_edge_features(o, of, err));
-    OG_TRY(og__import_groups(imp, of->features, o, err));
+        OG_DO(import_labels(o, err));
+    OG_DO(og__import_relations(imp, of->edges, false, o, err));
+    OG_DO(of->times ? of->times(o, err) : 0);
+    OG_DO(imp->opt->by_time ? og__import_by_time(imp, err) : 0);
+    OG_DO(import_edge_features(o, of, err));
+    OG_DO(og__import_groups(imp, of->features, o, err));
     if (!proven)
-        OG_TRY(import_labels(o, err));
-    OG_TRY(of->import_splits(o, err));
-out:
-    return rc;
+        OG_DO(import_labels(o, err));
+    return of->import_splits(o, err);
 }
 
 static int import_ogb(struct og_importer *imp, struct og_err *err)

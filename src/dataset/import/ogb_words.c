@@ -45,15 +45,14 @@ static int take_text(struct og_words *l, struct og_text *t, struct og_err *err)
 {
     const char *begin;
     const char *end;
-    int rc;
-    OG_TRY(og__text_block(t, &begin, &end, err));
+    OG_DO(og__text_block(t, &begin, &end, err));
     if (!begin)
         return og__words_wrong(l, "empty", err);
     if (memchr(begin, 0, (size_t)(end - begin)))
         return og__words_wrong(l, "no text", err);
     l->text = strndup(begin, (size_t)(end - begin));
-    OG_TRY(l->text ? og__text_block(t, &begin, &end, err)
-                   : og__fail_errno(err, -ENOMEM, NULL, "%s", l->path));
+    OG_DO(l->text ? og__text_block(t, &begin, &end, err)
+                  : og__fail_errno(err, -ENOMEM, NULL, "%s", l->path));
     if (begin)
         return og__words_wrong(l, "too long", err);
     char *rest = l->text;
@@ -62,10 +61,9 @@ static int take_text(struct og_words *l, struct og_text *t, struct og_err *err)
         if (n > 0 && line[n - 1] == '\r')
             line[n - 1] = 0;
         if (line[0])
-            OG_TRY(cut_line(l, line, err));
+            OG_DO(cut_line(l, line, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__words_read(const struct og_importer *imp, const char *name, struct og_words **out,

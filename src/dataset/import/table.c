@@ -132,18 +132,16 @@ static int columns_read(struct og_table *t, void *out, int64_t want, int64_t *go
     const struct og_npy *a = &c->f.a;
     const int64_t size = (int64_t)og__npy_size(t->type);
     char *to = out;
-    int rc = 0;
     for (int64_t n; *got < want; *got += n, to += n * t->columns * size) {
         n = OG_MIN(want - *got, (int64_t)sizeof(c->column) / size);
         for (int64_t j = 0; j < t->columns; j++) {
             const off_t at = (off_t)(a->offset + (j * t->rows + t->next + *got) * size);
-            OG_TRY(og__read_all(a->fd, c->column, (size_t)(n * size), at, a->path, err));
+            OG_DO(og__read_all(a->fd, c->column, (size_t)(n * size), at, a->path, err));
             for (int64_t i = 0; i < n; i++)
                 memcpy(to + (i * t->columns + j) * size, c->column + i * size, (size_t)size);
         }
     }
-out:
-    return rc;
+    return 0;
 }
 
 static const struct og_table_ops columns_ops = {columns_read, file_rewind, file_close, NULL};
@@ -155,17 +153,15 @@ static int row_read(struct og_table *t, void *out, int64_t want, int64_t *got, s
     const struct og_npy *a = &c->f.a;
     const int64_t size = (int64_t)og__npy_size(t->type);
     const int64_t most = ((int64_t)sizeof(c->column) / size - 1) / c->step + 1;
-    int rc = 0;
     for (int64_t n; *got < want; *got += n) {
         n = OG_MIN(want - *got, most);
         const off_t at = (off_t)(a->offset + ((t->next + *got) * c->step + c->row) * size);
-        OG_TRY(og__read_all(a->fd, c->column, (size_t)(((n - 1) * c->step + 1) * size), at, a->path,
-                            err));
+        OG_DO(og__read_all(a->fd, c->column, (size_t)(((n - 1) * c->step + 1) * size), at, a->path,
+                           err));
         for (int64_t i = 0; i < n; i++)
             memcpy((char *)out + (*got + i) * size, c->column + i * c->step * size, (size_t)size);
     }
-out:
-    return rc;
+    return 0;
 }
 
 static const struct og_table_ops row_ops = {row_read, file_rewind, file_close, NULL};
@@ -242,9 +238,7 @@ int og__table_npy_as_stored(struct og_table **out, const char *path, bool *colum
     struct og_npy a;
     struct og_npy_order order;
     *out = NULL;
-    int rc = og__npy_open_any(&a, path, &order, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__npy_open_any(&a, path, &order, err));
     *columns = order.columns;
     return open_file(out, &a, false, order.swapped, err);
 }

@@ -244,9 +244,7 @@ static int parse_line(struct og_csv_table *c, char *out, struct og_err *err)
     for (int64_t j = 0; j < columns; j++) {
         const char end = j + 1 < columns ? c->mark : '\n';
         const char *field = p = skip_blanks(c, p);
-        const int rc = parse_value(c, j, &p, out, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(parse_value(c, j, &p, out, err));
         const char *const after = p ? skip_blanks(c, p) : NULL;
         const bool cut = !after || (*after != end && *after != '\n' && *after != c->mark);
         c->met_word = cut && is_id(c, j);
@@ -343,13 +341,11 @@ static const struct og_table_ops csv_ops = {csv_read, csv_rewind, csv_close, NUL
 
 int og__csv_first_line(struct og_csv_table *c, const char **line, struct og_err *err)
 {
-    int rc;
-    OG_TRY(og__text_block(&c->text, &c->at, &c->end, err));
+    OG_DO(og__text_block(&c->text, &c->at, &c->end, err));
     if (c->at)
         skip_empty_lines(c);
     *line = c->at == c->end ? NULL : c->at;
-out:
-    return rc;
+    return 0;
 }
 
 /* ---- opening ---- */

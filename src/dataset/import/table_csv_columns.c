@@ -96,9 +96,7 @@ static int place_columns(struct og_csv_table *c, const char *line, struct og_err
     bool labelled = false;
     int64_t id = 0;
     int32_t next = 1;
-    int rc = find_id(c, line, &id, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(find_id(c, line, &id, err));
     const char *p = line;
     for (int64_t j = 0; j < c->n_columns; j++) {
         p = og__column_next(p, c->mark, &name);
@@ -126,18 +124,16 @@ static int place_nodes(struct og_csv_table *c, const char *line, struct og_err *
     const bool split = c->use.of_nodes > OG__NODE_SPLIT;
     int32_t next = 1;
     int64_t id;
-    int rc;
-    OG_TRY(find_id(c, line, &id, err));
+    OG_DO(find_id(c, line, &id, err));
     c->unnamed_id = c->unnamed_id && c->use.of_nodes == OG__NODE_ID; /* it is said once */
     c->what = calloc((size_t)c->n_columns, 1);
     c->names = strndup(line, n);
     if (!c->what || !c->names)
-        OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name));
-    OG_TRY(
-        og__node_columns(&c->text, line, c->mark, c->n_columns, id, &c->use.names, c->what, err));
+        return og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name);
+    OG_DO(og__node_columns(&c->text, line, c->mark, c->n_columns, id, &c->use.names, c->what, err));
     struct og_names *const unread = c->use.of_nodes == OG__NODE_ID ? &c->unread : NULL;
-    OG_TRY(og__node_texts(&c->text, c->names, line + n, c->end, c->mark, c->n_columns, c->what,
-                          unread, err)); /* they are named once */
+    OG_DO(og__node_texts(&c->text, c->names, line + n, c->end, c->mark, c->n_columns, c->what,
+                         unread, err)); /* they are named once */
     for (int64_t j = 0; j < c->n_columns; j++) {
         const bool taken = c->what[j] == c->use.of_nodes;
         c->place[j] = j == id                                            ? 0
@@ -146,8 +142,7 @@ static int place_nodes(struct og_csv_table *c, const char *line, struct og_err *
                                                                          : OG__CSV_UNREAD;
     }
     c->t.columns = next;
-out:
-    return rc;
+    return 0;
 }
 
 /* "0,1,2,3,4", as a data frame without names has it: it would be taken for node 0. */
@@ -177,29 +172,26 @@ static void place_id(struct og_csv_table *c)
 int og__csv_find_columns(struct og_csv_table *c, struct og_err *err)
 {
     const char *line;
-    int rc;
-    OG_TRY(og__csv_first_line(c, &line, err));
+    OG_DO(og__csv_first_line(c, &line, err));
     c->t.columns = c->n_columns = 1;
     if (!line && og__csv_is_nodes(c))
-        OG_TRY(og__fail(err, -EINVAL, "its first line names the columns: id, label, split, ...",
-                        "%s: an empty file", c->t.name));
+        return og__fail(err, -EINVAL, "its first line names the columns: id, label, split, ...",
+                        "%s: an empty file", c->t.name);
     if (line && c->by_id && og__column_mark(line) != ' ')
         c->mark = og__column_mark(line);
     if (line)
         c->t.columns = c->n_columns = og__column_count(line, c->mark);
     if (line && c->by_id && !og__csv_is_nodes(c) && counts_columns(c, line))
-        OG_TRY(og__text_wrong(&c->text, line, "remove this line, or call its first column id",
-                              "numbers of columns, not of a node", err));
+        OG_DO(og__text_wrong(&c->text, line, "remove this line, or call its first column id",
+                             "numbers of columns, not of a node", err));
     c->named = line && c->by_id && (og__csv_is_nodes(c) || is_names(c, line));
     if (c->named || (line && c->use.ids_only)) {
         if (!(c->place = calloc((size_t)c->n_columns, sizeof(*c->place))))
-            OG_TRY(og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name));
+            return og__fail_errno(err, -ENOMEM, NULL, "%s", c->t.name);
         if (c->named)
-            OG_TRY(og__csv_is_nodes(c) ? place_nodes(c, line, err) : place_columns(c, line, err));
+            OG_DO(og__csv_is_nodes(c) ? place_nodes(c, line, err) : place_columns(c, line, err));
     }
     if (line && c->use.ids_only)
         place_id(c);
-    OG_TRY(og__table_rewind(&c->t, err));
-out:
-    return rc;
+    return og__table_rewind(&c->t, err);
 }

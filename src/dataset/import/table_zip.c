@@ -84,15 +84,13 @@ static int zip_rewind(struct og_table *t, struct og_err *err)
 {
     struct zip_table *z = (struct zip_table *)t;
     char dropped[16 * 1024];
-    int rc;
-    OG_TRY(reopen_member(z, err));
+    OG_DO(reopen_member(z, err));
     for (int64_t left = z->start + t->skip; left > 0;) {
         int64_t n = OG_MIN(left, (int64_t)sizeof(dropped));
-        OG_TRY(inflate_all(z, dropped, (uint64_t)n, err));
+        OG_DO(inflate_all(z, dropped, (uint64_t)n, err));
         left -= n;
     }
-out:
-    return rc;
+    return 0;
 }
 
 static void zip_close_table(struct og_table *t)
@@ -199,18 +197,15 @@ static int open_table(struct zip_table **out, const char *path, const char *memb
                       struct og_err *err)
 {
     char *name = NULL;
-    int rc = 0;
     if (asprintf(&name, "%s:%s", path, member) < 0)
         name = NULL;
     struct zip_table *z = name ? og__table_new(sizeof(*z), &zip_ops, name, err) : NULL;
     free(name);
     if (!(*out = z))
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
-    OG_TRY(open_archive(z, path, err));
-    OG_TRY(find_member(z, member, err));
-    OG_TRY(check_member(z, st, err));
-out:
-    return rc;
+    OG_DO(open_archive(z, path, err));
+    OG_DO(find_member(z, member, err));
+    return check_member(z, st, err);
 }
 
 int og__table_zip(struct og_table **out, const char *path, const char *member, struct og_err *err)

@@ -152,9 +152,7 @@ static int take_gz(struct og_text *t, struct og_err *err)
 static int fill_zipped(struct og_text *t, struct og_err *err)
 {
     while (t->filled < t->room && !t->ended) {
-        int rc = take_gz(t, err);
-        if (rc < 0)
-            return rc;
+        OG_DO(take_gz(t, err));
         if (t->gz.avail_in == 0)
             continue;
         if (!t->inside)

@@ -49,7 +49,6 @@ static int check_ends(const struct og_import *o, struct og_err *err)
 int og__import_check_options(const struct og_import *o, const struct og_format *format,
                              struct og_err *err)
 {
-    int rc = 0;
     const char *const name = format->info.name;
     const struct {
         const char *option;
@@ -80,10 +79,8 @@ int og__import_check_options(const struct og_import *o, const struct og_format *
                                            : "leave it out; docs/reference/formats.md names the "
                                              "files of each format",
                             "import %s: %s: %s", name, others[i].option, others[i].why);
-    OG_TRY(check_ends(o, err));
-    rc = check_dropped(o, err);
-out:
-    return rc;
+    OG_DO(check_ends(o, err));
+    return check_dropped(o, err);
 }
 
 /* ---- without effect ---- */

@@ -16,21 +16,17 @@ size_t og__device_own_bytes(int threads)
 
 static int open_streams(struct og_nn_backend *be, struct og_err *err)
 {
-    int rc;
-    OG_TRY(be->ops->stream(be->device, &be->work, err));
-    OG_TRY(be->ops->stream(be->device, &be->copies, err));
-    OG_TRY(be->ops->event(be->device, &be->worked, err));
+    OG_DO(be->ops->stream(be->device, &be->work, err));
+    OG_DO(be->ops->stream(be->device, &be->copies, err));
+    OG_DO(be->ops->event(be->device, &be->worked, err));
     for (int i = 0; i < 2; i++)
-        OG_TRY(be->ops->event(be->device, &be->copied[i], err));
-out:
-    return rc;
+        OG_DO(be->ops->event(be->device, &be->copied[i], err));
+    return 0;
 }
 
 static int open_staging(struct og_nn_backend *be, struct og_err *err)
 {
-    int rc = og__budget_charge(be->host, 2 * HALF, "activations", err);
-    if (rc < 0)
-        return rc;
+    OG_DO(og__budget_charge(be->host, 2 * HALF, "activations", err));
     be->staging = be->ops->pin(be->device, 2 * HALF, err);
     if (be->staging)
         return 0;
@@ -209,12 +205,9 @@ static int behind_operators(struct og_nn_backend *be, struct og_err *err)
 int og__device_fetch(struct og_nn_backend *be, void *host, const void *on_backend, size_t bytes,
                      struct og_err *err)
 {
-    int rc;
-    OG_TRY(behind_operators(be, err));
-    OG_TRY(be->ops->copy(be->copies, host, on_backend, bytes, OG__TO_HOST, err));
-    OG_TRY(be->ops->finish(be->copies, err));
-out:
-    return rc;
+    OG_DO(behind_operators(be, err));
+    OG_DO(be->ops->copy(be->copies, host, on_backend, bytes, OG__TO_HOST, err));
+    return be->ops->finish(be->copies, err);
 }
 
 /* Waits for half of the staging memory and takes it. */
@@ -229,13 +222,10 @@ static int send_half(struct og_nn_backend *be, void *on_backend, size_t bytes, s
 {
     const char *staged = be->staging + (size_t)be->half * HALF;
     struct og_event *copied = be->copied[be->half];
-    int rc;
     be->half = !be->half;
-    OG_TRY(be->ops->copy(be->copies, on_backend, staged, bytes, OG__TO_DEVICE, err));
-    OG_TRY(be->ops->record(copied, be->copies, err));
-    OG_TRY(be->ops->follow(be->work, copied, err));
-out:
-    return rc;
+    OG_DO(be->ops->copy(be->copies, on_backend, staged, bytes, OG__TO_DEVICE, err));
+    OG_DO(be->ops->record(copied, be->copies, err));
+    return be->ops->follow(be->work, copied, err);
 }
 
 /* Returns once the data is staged; the host prepares the next while operators run. */
@@ -243,16 +233,14 @@ int og__device_push(struct og_nn_backend *be, void *on_backend, const void *host
                     struct og_err *err)
 {
     char *staged;
-    int rc;
-    OG_TRY(behind_operators(be, err));
+    OG_DO(behind_operators(be, err));
     for (size_t at = 0, n; at < bytes; at += n) {
         n = OG_MIN(bytes - at, HALF);
-        OG_TRY(take_half(be, &staged, err));
+        OG_DO(take_half(be, &staged, err));
         memcpy(staged, (const char *)host + at, n);
-        OG_TRY(send_half(be, (char *)on_backend + at, n, err));
+        OG_DO(send_half(be, (char *)on_backend + at, n, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ==== constants ==== */
@@ -321,9 +309,7 @@ static int send_rows(struct og_nn_backend *be, const struct og_rows *x, uint32_t
 {
     const size_t row = (size_t)x->dim * og__dtype_size(x->dtype);
     char *staged;
-    int rc = take_half(be, &staged, err);
-    if (rc < 0)
-        return rc;
+    OG_DO(take_half(be, &staged, err));
     for (uint32_t i = first; i < last; i++)
         memcpy(staged + (i - first) * row, og__row(x, i), row);
     return send_half(be, out + first * row, (last - first) * row, err);
@@ -334,17 +320,15 @@ int og__device_gather(struct og_nn_backend *be, const struct og_rows *x, void *o
 {
     const size_t row = (size_t)x->dim * og__dtype_size(x->dtype);
     const uint32_t most = (uint32_t)OG_MAX(HALF / OG_MAX(row, (size_t)1), (size_t)1);
-    int rc;
-    OG_TRY(row <= HALF ? 0
-                       : og__fail(err, -ENOTSUP, "use --device cpu",
-                                  "rows of %zu bytes are too wide for a device", row));
-    OG_TRY(behind_operators(be, err));
+    OG_DO(row <= HALF ? 0
+                      : og__fail(err, -ENOTSUP, "use --device cpu",
+                                 "rows of %zu bytes are too wide for a device", row));
+    OG_DO(behind_operators(be, err));
     for (uint32_t first = 0, n; first < x->n; first += n) {
         n = OG_MIN(x->n - first, most);
-        OG_TRY(send_rows(be, x, first, first + n, out, err));
+        OG_DO(send_rows(be, x, first, first + n, out, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__device_await(struct og_nn_backend *be, struct og_event *comes, struct og_err *err)

@@ -23,7 +23,6 @@ int og__device_list(struct og_nn_backend *be, const struct og_listing *l, char *
     uint32_t *number = (uint32_t *)(void *)at;
     uint32_t *sorted = (uint32_t *)(void *)(at + room);
     uint32_t *own = (uint32_t *)(void *)(at + 2 * room);
-    int rc = 0;
     *moved = l->moved ? l->moved : own;
     const struct og_k_count_up count = {(uint32_t)l->n, number};
     const struct og_sort sort = {.n = l->n,
@@ -34,12 +33,10 @@ int og__device_list(struct og_nn_backend *be, const struct og_listing *l, char *
                                  .bound = l->bound,
                                  .room = at + 3 * room};
     const struct og_k_starts starts = {l->bound, (uint32_t)l->n, sorted, l->first};
-    OG_TRY(OG__EACH_ITEM(be, og__k_count_up, l->n, &count, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_count_up, l->n, &count, err));
     if (l->n > 0)
-        OG_TRY(be->ops->sort(be->work, &sort, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_starts, (uint64_t)l->bound + 1, &starts, err));
-out:
-    return rc;
+        OG_DO(be->ops->sort(be->work, &sort, err));
+    return OG__EACH_ITEM(be, og__k_starts, (uint64_t)l->bound + 1, &starts, err);
 }
 
 int og__device_transpose(struct og_nn_backend *be, const struct og_transpose *op,
@@ -48,13 +45,10 @@ int og__device_transpose(struct og_nn_backend *be, const struct og_transpose *op
     const struct og_block *b = op->block;
     const struct og_listing l = {(size_t)b->n_edges, b->src, b->n_src, op->indptr, op->edge};
     uint32_t *edge;
-    int rc;
-    OG_TRY(og__device_room(be, og__device_lists_bytes(be, l.n), err));
-    OG_TRY(og__device_list(be, &l, be->room, &edge, err));
+    OG_DO(og__device_room(be, og__device_lists_bytes(be, l.n), err));
+    OG_DO(og__device_list(be, &l, be->room, &edge, err));
     const struct og_k_owners args = {(uint32_t)l.n, b->n_dst, b->indptr, edge, op->col};
-    OG_TRY(OG__EACH_ITEM(be, og__k_owners, l.n, &args, err));
-out:
-    return rc;
+    return OG__EACH_ITEM(be, og__k_owners, l.n, &args, err);
 }
 
 /* ==== attention ==== */
@@ -82,27 +76,21 @@ static int attend_by_ends(struct og_nn_backend *be, const struct og_k_attend *ar
                                  .shared = op->shared,
                                  .att = op->att_src,
                                  .score = op->score_src};
-    int rc;
-    OG_TRY(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
+    OG_DO(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
     scores.n = args->block.n_dst;
     scores.att = op->att_dst;
     scores.score = op->score_dst;
     if (!op->apart)
-        OG_TRY(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_coefficients, (uint64_t)args->block.n_dst * heads, args, err));
-out:
-    return rc;
+        OG_DO(OG__EACH_WARP(be, og__k_scores, (uint64_t)scores.n * heads, &scores, err));
+    return OG__EACH_ITEM(be, og__k_coefficients, (uint64_t)args->block.n_dst * heads, args, err);
 }
 
 static int attend_by_sums(struct og_nn_backend *be, const struct og_k_attend *args,
                           struct og_err *err)
 {
     const uint64_t n = args->block.n_dst;
-    int rc;
-    OG_TRY(OG__EACH_WARP(be, og__k_sum_scores, n, args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_sum_coefficients, n * (uint64_t)args->op.heads, args, err));
-out:
-    return rc;
+    OG_DO(OG__EACH_WARP(be, og__k_sum_scores, n, args, err));
+    return OG__EACH_ITEM(be, og__k_sum_coefficients, n * (uint64_t)args->op.heads, args, err);
 }
 
 /* The gradient of the k-th attention vector, from n parts with F columns per vector. */
@@ -125,17 +113,15 @@ static int back_by_ends(struct og_nn_backend *be, const struct og_attend_back *o
     const struct og_attend *fwd = op->forward;
     const uint32_t n_src = fwd->block->n_src, n_dst = fwd->block->n_dst;
     const uint64_t heads = (uint64_t)fwd->heads, f = heads * (uint64_t)fwd->width;
-    int rc;
-    OG_TRY(OG__EACH_ITEM(be, og__k_score_slopes, n_dst * heads, args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_source_slopes, n_src * heads, args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_vector_parts, args->n_parts * 2 * f, args, err));
-    OG_TRY(sum_vector(be, args, 0, 2, op->datt_src, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_score_slopes, n_dst * heads, args, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_source_slopes, n_src * heads, args, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_vector_parts, args->n_parts * 2 * f, args, err));
+    OG_DO(sum_vector(be, args, 0, 2, op->datt_src, err));
     if (!fwd->apart)
-        OG_TRY(sum_vector(be, args, 1, 2, op->datt_dst, err));
+        OG_DO(sum_vector(be, args, 1, 2, op->datt_dst, err));
     if (op->dz)
-        OG_TRY(OG__EACH_WARP(be, og__k_source_back, n_src, args, err));
-out:
-    return rc;
+        OG_DO(OG__EACH_WARP(be, og__k_source_back, n_src, args, err));
+    return 0;
 }
 
 static int back_by_sums(struct og_nn_backend *be, const struct og_attend_back *op,
@@ -144,15 +130,13 @@ static int back_by_sums(struct og_nn_backend *be, const struct og_attend_back *o
     const struct og_attend *fwd = op->forward;
     const uint32_t n_src = fwd->block->n_src, n_dst = fwd->block->n_dst;
     const uint64_t heads = (uint64_t)fwd->heads, f = heads * (uint64_t)fwd->width;
-    int rc;
-    OG_TRY(OG__EACH_ITEM(be, og__k_sum_slopes, n_dst * heads, args, err));
-    OG_TRY(OG__EACH_WARP(be, og__k_sum_destinations, n_dst, args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_sum_vector_parts, args->n_parts * f, args, err));
-    OG_TRY(sum_vector(be, args, 0, 1, op->datt_src, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_sum_slopes, n_dst * heads, args, err));
+    OG_DO(OG__EACH_WARP(be, og__k_sum_destinations, n_dst, args, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_sum_vector_parts, args->n_parts * f, args, err));
+    OG_DO(sum_vector(be, args, 0, 1, op->datt_src, err));
     if (op->dz)
-        OG_TRY(OG__EACH_WARP(be, og__k_sum_source_back, n_src, args, err));
-out:
-    return rc;
+        OG_DO(OG__EACH_WARP(be, og__k_sum_source_back, n_src, args, err));
+    return 0;
 }
 
 /* Forward and backward functions of each kind of scores. */
@@ -166,11 +150,8 @@ static const struct {
 int og__device_attend(struct og_nn_backend *be, const struct og_attend *op, struct og_err *err)
 {
     const struct og_k_attend args = attention(op);
-    int rc;
-    OG_TRY(scorings[op->scoring].forward(be, &args, err));
-    OG_TRY(OG__EACH_WARP(be, og__k_attend, op->block->n_dst, &args, err));
-out:
-    return rc;
+    OG_DO(scorings[op->scoring].forward(be, &args, err));
+    return OG__EACH_WARP(be, og__k_attend, op->block->n_dst, &args, err);
 }
 
 int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back *op,
@@ -189,14 +170,11 @@ int og__device_attend_back(struct og_nn_backend *be, const struct og_attend_back
                                     .dz_dst = op->dz_dst,
                                     .n_parts = og__parts_of(n_src)};
     const size_t from_bytes = og__device_room_of(n_src * heads * sizeof(float));
-    int rc;
-    OG_TRY(og__device_room(be, from_bytes + og__device_parts_bytes(n_src, 2 * f), err));
+    OG_DO(og__device_room(be, from_bytes + og__device_parts_bytes(n_src, 2 * f), err));
     args.from = (float *)(void *)be->room;
     args.part = (double *)(void *)(be->room + from_bytes);
-    OG_TRY(OG__EACH_WARP(be, og__k_attend_slopes, fwd->block->n_dst, &args, err));
-    OG_TRY(scorings[fwd->scoring].back(be, op, &args, err));
-out:
-    return rc;
+    OG_DO(OG__EACH_WARP(be, og__k_attend_slopes, fwd->block->n_dst, &args, err));
+    return scorings[fwd->scoring].back(be, op, &args, err);
 }
 
 int og__device_fold(struct og_nn_backend *be, const struct og_fold *op, struct og_err *err)
@@ -258,15 +236,12 @@ int og__device_pair_list(struct og_nn_backend *be, const struct og_pair_list *op
 {
     const size_t keys = 2 * (size_t)op->n, key_bytes = og__device_room_of(keys * sizeof(uint32_t));
     uint32_t *moved;
-    int rc;
-    OG_TRY(og__device_room(be, key_bytes + og__device_lists_bytes(be, keys), err));
+    OG_DO(og__device_room(be, key_bytes + og__device_lists_bytes(be, keys), err));
     uint32_t *key = (uint32_t *)(void *)be->room;
     const struct og_k_pair_keys args = {op->n, op->a, op->b, key};
     const struct og_listing l = {keys, key, op->n_rows, op->first, op->pair};
-    OG_TRY(OG__EACH_ITEM(be, og__k_pair_keys, op->n, &args, err));
-    OG_TRY(og__device_list(be, &l, be->room + key_bytes, &moved, err));
-out:
-    return rc;
+    OG_DO(OG__EACH_ITEM(be, og__k_pair_keys, op->n, &args, err));
+    return og__device_list(be, &l, be->room + key_bytes, &moved, err);
 }
 
 int og__device_pair_back(struct og_nn_backend *be, const struct og_pair_back *op,

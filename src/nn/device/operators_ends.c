@@ -16,14 +16,11 @@ int og__device_moments(struct og_nn_backend *be, const struct og_moments *op, st
                                 .ld = cols,
                                 .sum = op->mean,
                                 .times = 1.0 / op->rows};
-    int rc;
-    OG_TRY(og__device_room(be, og__device_parts_bytes(op->rows, cols), err));
-    OG_TRY(og__device_sum_columns(be, args, (double *)(void *)be->room, err));
+    OG_DO(og__device_room(be, og__device_parts_bytes(op->rows, cols), err));
+    OG_DO(og__device_sum_columns(be, args, (double *)(void *)be->room, err));
     args.of = OG__SQUARES;
     args.sum = op->var;
-    OG_TRY(og__device_sum_columns(be, args, (double *)(void *)be->room, err));
-out:
-    return rc;
+    return og__device_sum_columns(be, args, (double *)(void *)be->room, err);
 }
 
 int og__device_track(struct og_nn_backend *be, const struct og_track *op, struct og_err *err)
@@ -57,13 +54,12 @@ int og__device_finish_back(struct og_nn_backend *be, const struct og_finish_back
     const size_t cols = (size_t)fwd->cols;
     const size_t row_bytes = og__device_room_of(2 * (size_t)fwd->rows * sizeof(float));
     struct og_k_finish args = ending(fwd);
-    int rc;
-    OG_TRY(og__device_room(be, row_bytes + og__device_parts_bytes(fwd->rows, cols), err));
+    OG_DO(og__device_room(be, row_bytes + og__device_parts_bytes(fwd->rows, cols), err));
     args.g = op->g;
     args.dweight = op->dweight;
     args.dbias = op->dbias;
     args.row = (float *)(void *)be->room;
-    OG_TRY(OG__EACH_WARP(be, og__k_finish_back, fwd->rows, &args, err));
+    OG_DO(OG__EACH_WARP(be, og__k_finish_back, fwd->rows, &args, err));
     if (fwd->norm == OG_NORM_NONE)
         return 0;
     struct og_k_columns sums = {.of = fwd->norm == OG_NORM_BATCH ? OG__SCALED : OG__SCALED_BY_ROW,
@@ -77,13 +73,11 @@ int og__device_finish_back(struct og_nn_backend *be, const struct og_finish_back
                                 .ld = cols,
                                 .sum = op->dweight,
                                 .times = 1};
-    OG_TRY(og__device_sum_columns(be, sums, (double *)(void *)(be->room + row_bytes), err));
+    OG_DO(og__device_sum_columns(be, sums, (double *)(void *)(be->room + row_bytes), err));
     sums.of = OG__SLOPES;
     sums.sum = op->dbias;
-    OG_TRY(og__device_sum_columns(be, sums, (double *)(void *)(be->room + row_bytes), err));
-    OG_TRY(OG__EACH_WARP(be, og__k_norm_back, fwd->rows, &args, err));
-out:
-    return rc;
+    OG_DO(og__device_sum_columns(be, sums, (double *)(void *)(be->room + row_bytes), err));
+    return OG__EACH_WARP(be, og__k_norm_back, fwd->rows, &args, err);
 }
 
 /* ==== losses ==== */
@@ -122,13 +116,10 @@ static int rows_loss(struct og_nn_backend *be, const struct og_loss *op, int cou
                      struct og_err *err)
 {
     struct og_k_loss args = {.op = *op};
-    int rc;
-    OG_TRY(loss_room(be, op->rows, &args.blocks, &args.weight, err));
-    OG_TRY(og__device_launch(be, count, 1, 256, &args, sizeof(args), err));
-    OG_TRY(launch_rows(be, kernel, op->rows, &args, sizeof(args), err));
-    OG_TRY(collect(be, op->rows, args.blocks, op->out, err));
-out:
-    return rc;
+    OG_DO(loss_room(be, op->rows, &args.blocks, &args.weight, err));
+    OG_DO(og__device_launch(be, count, 1, 256, &args, sizeof(args), err));
+    OG_DO(launch_rows(be, kernel, op->rows, &args, sizeof(args), err));
+    return collect(be, op->rows, args.blocks, op->out, err);
 }
 
 static int no_such_loss(int loss, struct og_err *err)
@@ -180,14 +171,11 @@ int og__device_link_loss(struct og_nn_backend *be, const struct og_link_loss *op
 {
     struct og_k_links args = {.op = *op};
     double *unused;
-    int rc;
     if (op->loss != OG_LOSS_BCE && op->loss != OG_LOSS_MARGIN)
         return no_such_loss(op->loss, err);
-    OG_TRY(loss_room(be, op->n_edges, &args.blocks, &unused, err));
-    OG_TRY(launch_rows(be, og__k_links_number, op->n_edges, &args, sizeof(args), err));
-    OG_TRY(collect(be, op->n_edges, args.blocks, op->out, err));
-out:
-    return rc;
+    OG_DO(loss_room(be, op->n_edges, &args.blocks, &unused, err));
+    OG_DO(launch_rows(be, og__k_links_number, op->n_edges, &args, sizeof(args), err));
+    return collect(be, op->n_edges, args.blocks, op->out, err);
 }
 
 int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct og_err *err)
@@ -203,13 +191,11 @@ int og__device_rank(struct og_nn_backend *be, const struct og_rank *op, struct o
                               .score = op->score};
     struct og_metrics sum;
     double *unused;
-    int rc;
-    OG_TRY(loss_room(be, args.n_turns, &args.blocks, &unused, err));
-    OG_TRY(launch_rows(be, og__k_ranks_number, args.n_turns, &args, sizeof(args), err));
-    OG_TRY(collect(be, args.n_turns, args.blocks, &sum, err));
+    OG_DO(loss_room(be, args.n_turns, &args.blocks, &unused, err));
+    OG_DO(launch_rows(be, og__k_ranks_number, args.n_turns, &args, sizeof(args), err));
+    OG_DO(collect(be, args.n_turns, args.blocks, &sum, err));
     og__metrics_add(op->out, &sum);
-out:
-    return rc;
+    return 0;
 }
 
 /* ==== optimisers ==== */

@@ -19,14 +19,11 @@ int og__device_mix_back(struct og_nn_backend *be, const struct og_mix_back *op, 
                             .dbase = op->dbase,
                             .dweight = op->dweight,
                             .n_parts = og__parts_of(f->n)};
-    int rc;
-    OG_TRY(og__device_room(be, og__device_parts_bytes(f->n, (size_t)columns), err));
+    OG_DO(og__device_room(be, og__device_parts_bytes(f->n, (size_t)columns), err));
     args.part = (double *)(void *)be->room;
-    OG_TRY(OG__EACH_ITEM(be, og__k_mix_bases, f->n_base * (uint64_t)f->n, &args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_mix_parts, args.n_parts * columns, &args, err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_mix_weights, columns, &args, err));
-out:
-    return rc;
+    OG_DO(OG__EACH_ITEM(be, og__k_mix_bases, f->n_base * (uint64_t)f->n, &args, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_mix_parts, args.n_parts * columns, &args, err));
+    return OG__EACH_ITEM(be, og__k_mix_weights, columns, &args, err);
 }
 
 /* ==== edges by their ends ==== */
@@ -37,20 +34,17 @@ static int sort_edges(struct og_nn_backend *be, const struct og_block *block, bo
     const size_t n = (size_t)block->n_edges;
     const size_t key_bytes = og__device_room_of(n * sizeof(uint32_t));
     uint32_t *moved;
-    int rc;
-    OG_TRY(og__device_room(be, key_bytes + og__device_lists_bytes(be, n), err));
+    OG_DO(og__device_room(be, key_bytes + og__device_lists_bytes(be, n), err));
     struct og_k_blend_sort args = {.block = *block,
                                    .by_source = by_source,
                                    .key = (uint32_t *)(void *)be->room,
                                    .edge = out->edge};
     const struct og_listing l = {
         .n = n, .key = args.key, .bound = out->n_rows, .first = out->first};
-    OG_TRY(OG__EACH_ITEM(be, og__k_blend_keys, n, &args, err));
-    OG_TRY(og__device_list(be, &l, be->room + key_bytes, &moved, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_blend_keys, n, &args, err));
+    OG_DO(og__device_list(be, &l, be->room + key_bytes, &moved, err));
     args.moved = moved;
-    OG_TRY(OG__EACH_ITEM(be, og__k_blend_edges, n, &args, err));
-out:
-    return rc;
+    return OG__EACH_ITEM(be, og__k_blend_edges, n, &args, err);
 }
 
 int og__device_blend_sort(struct og_nn_backend *be, const struct og_blend_sort *op,
@@ -88,24 +82,21 @@ int og__device_blend_weights(struct og_nn_backend *be, const struct og_blend_wei
     struct og_k_blend args = {
         .op = *f, .dz = op->dz, .n_edges = (uint32_t)n, .n_parts = og__parts_of(n)};
     uint32_t *of_kind;
-    int rc;
-    OG_TRY(og__device_room(be, kinds + firsts + lists + og__device_parts_bytes(n, columns), err));
+    OG_DO(og__device_room(be, kinds + firsts + lists + og__device_parts_bytes(n, columns), err));
     uint32_t *first = (uint32_t *)(void *)(be->room + kinds);
     args.kind = (uint32_t *)(void *)be->room;
     args.part = (double *)(void *)(be->room + kinds + firsts + lists);
     const struct og_listing l = {.n = n, .key = args.kind, .bound = f->n_kinds, .first = first};
-    OG_TRY(OG__EACH_ITEM(be, og__k_blend_kinds, n, &args, err));
-    OG_TRY(og__device_list(be, &l, be->room + kinds + firsts, &of_kind, err));
+    OG_DO(OG__EACH_ITEM(be, og__k_blend_kinds, n, &args, err));
+    OG_DO(og__device_list(be, &l, be->room + kinds + firsts, &of_kind, err));
     args.first = first;
     args.of_kind = of_kind;
-    OG_TRY(OG__EACH_WARP(be, og__k_blend_parts, args.n_parts * (uint64_t)columns, &args, err));
+    OG_DO(OG__EACH_WARP(be, og__k_blend_parts, args.n_parts * (uint64_t)columns, &args, err));
     const struct og_k_columns sums = {.cols = (uint32_t)columns,
                                       .n_parts = args.n_parts,
                                       .part = args.part,
                                       .step = columns,
                                       .sum = op->dweight,
                                       .times = 1};
-    OG_TRY(og__device_add_parts(be, &sums, err));
-out:
-    return rc;
+    return og__device_add_parts(be, &sums, err);
 }

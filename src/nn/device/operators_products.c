@@ -72,37 +72,33 @@ static int add_product(struct og_nn_backend *be, struct chunk *c, const struct o
                               .add = c->any,
                               .compute = be->compute,
                               .bias = n == c->n && !c->biased ? c->op->bias : NULL};
-    int rc = 0;
     if (n == 0)
         return 0;
-    OG_TRY(operand(be, c, in, n, &p.a, &p.lda, err));
-    OG_TRY(be->ops->multiply(be->work, &p, err));
+    OG_DO(operand(be, c, in, n, &p.a, &p.lda, err));
+    OG_DO(be->ops->multiply(be->work, &p, err));
     c->any = true;
     c->biased |= p.bias != NULL;
-out:
-    return rc;
+    return 0;
 }
 
 static int add_terms(struct og_nn_backend *be, struct chunk *c, struct og_err *err)
 {
     const struct og_affine *op = c->op;
-    int rc = 0;
     for (int k = 0; k < op->n_inputs; k++)
         if (op->input[k].weight)
-            OG_TRY(add_product(be, c, &op->input[k], err));
+            OG_DO(add_product(be, c, &op->input[k], err));
     if (op->plus_through) {
-        OG_TRY(aggregate(be, op->plus_through, &op->plus, c->first, c->n, c->made, c->ld, c->any,
-                         err));
+        OG_DO(aggregate(be, op->plus_through, &op->plus, c->first, c->n, c->made, c->ld, c->any,
+                        err));
         c->any = true;
     }
     for (int k = 0; k < op->n_inputs; k++) {
         const struct og_input *in = &op->input[k];
         if (!in->weight && in->n > c->first)
-            OG_TRY(widen(be, &in->x, c->first, OG_MIN(in->n - c->first, c->n), c->made, c->ld, true,
-                         err));
+            OG_DO(widen(be, &in->x, c->first, OG_MIN(in->n - c->first, c->n), c->made, c->ld, true,
+                        err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int end_chunk(struct og_nn_backend *be, const struct chunk *c, float *y, size_t ld,
@@ -164,8 +160,7 @@ int og__device_affine(struct og_nn_backend *be, const struct og_affine *op, stru
     const bool reaches = first_reaches_all(op), in_place = reaches && !op->gated && !op->add;
     const uint32_t step = affine_chunk(op), rows = OG_MIN(op->rows, step);
     const size_t made_bytes = in_place ? 0 : og__device_room_of(rows * cols * sizeof(float));
-    int rc = 0;
-    OG_TRY(og__device_room(be, made_bytes + tile_bytes(op, rows), err));
+    OG_DO(og__device_room(be, made_bytes + tile_bytes(op, rows), err));
     float *made = (float *)(void *)be->room;
     for (uint32_t first = 0, n; first < op->rows; first += n) {
         n = OG_MIN(op->rows - first, step);
@@ -177,12 +172,11 @@ int og__device_affine(struct og_nn_backend *be, const struct og_affine *op, stru
                           .tile = made + made_bytes / sizeof(float),
                           .any = !reaches};
         if (!reaches)
-            OG_TRY(be->ops->clear(be->work, made, n * cols * sizeof(float), err));
-        OG_TRY(add_terms(be, &c, err));
-        OG_TRY(end_chunk(be, &c, op->y + first * ld, ld, err));
+            OG_DO(be->ops->clear(be->work, made, n * cols * sizeof(float), err));
+        OG_DO(add_terms(be, &c, err));
+        OG_DO(end_chunk(be, &c, op->y + first * ld, ld, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ==== weight gradient ==== */
@@ -194,7 +188,6 @@ static int input_gradient(struct og_nn_backend *be, const struct og_weight_grad 
     const struct og_rows *x = &op->input[k];
     const size_t dim = (size_t)x->dim, ld = op->ld ? (size_t)op->ld : (size_t)op->n_out;
     const bool dense = lies_densely(x);
-    int rc = 0;
     if (op->rows == 0)
         return be->ops->clear(be->work, op->grad[k], (size_t)op->n_out * dim * sizeof(float), err);
     for (uint32_t first = 0, n; first < op->rows; first += n) {
@@ -213,28 +206,26 @@ static int input_gradient(struct og_nn_backend *be, const struct og_weight_grad 
                                   .add = first > 0,
                                   .compute = be->compute};
         if (!dense)
-            OG_TRY(widen(be, x, first, n, (float *)(void *)be->room, dim, false, err));
-        OG_TRY(be->ops->multiply(be->work, &p, err));
+            OG_DO(widen(be, x, first, n, (float *)(void *)be->room, dim, false, err));
+        OG_DO(be->ops->multiply(be->work, &p, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 int og__device_weight_grad(struct og_nn_backend *be, const struct og_weight_grad *op,
                            struct og_err *err)
 {
     size_t room = og__device_parts_bytes(op->rows, (size_t)op->n_out);
-    int rc = 0;
     for (int k = 0; k < op->n_inputs; k++) {
         const size_t dim = (size_t)op->input[k].dim;
         if (!lies_densely(&op->input[k]))
             room = OG_MAX(room, OG_MIN(op->rows, og__device_chunk_rows(dim)) * dim * sizeof(float));
     }
-    OG_TRY(og__device_room(be, room, err));
+    OG_DO(og__device_room(be, room, err));
     for (int k = 0; k < op->n_inputs; k++)
-        OG_TRY(input_gradient(be, op, k, err));
+        OG_DO(input_gradient(be, op, k, err));
     if (op->bias_grad)
-        OG_TRY(og__device_sum_columns(
+        OG_DO(og__device_sum_columns(
             be,
             (struct og_k_columns){.of = OG__VALUES,
                                   .rows = op->rows,
@@ -244,8 +235,7 @@ int og__device_weight_grad(struct og_nn_backend *be, const struct og_weight_grad
                                   .sum = op->bias_grad,
                                   .times = 1},
             (double *)(void *)be->room, err));
-out:
-    return rc;
+    return 0;
 }
 
 int og__device_put(struct og_nn_backend *be, const struct og_put *op, struct og_err *err)
@@ -256,14 +246,11 @@ int og__device_put(struct og_nn_backend *be, const struct og_put *op, struct og_
 int og__device_dot(struct og_nn_backend *be, const struct og_dot *op, struct og_err *err)
 {
     struct og_k_dot args = {.op = *op, .n_parts = og__parts_of(op->rows)};
-    int rc;
-    OG_TRY(og__device_room(be, args.n_parts * sizeof(double), err));
+    OG_DO(og__device_room(be, args.n_parts * sizeof(double), err));
     args.part = (double *)(void *)be->room;
-    OG_TRY(
+    OG_DO(
         og__device_launch(be, og__k_dot_parts_number, args.n_parts, 256, &args, sizeof(args), err));
-    OG_TRY(OG__EACH_ITEM(be, og__k_dot, 1, &args, err));
-out:
-    return rc;
+    return OG__EACH_ITEM(be, og__k_dot, 1, &args, err);
 }
 
 /* ==== blocks ==== */

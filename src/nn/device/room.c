@@ -54,17 +54,15 @@ void og__device_set_scratch(struct og_nn_backend *be, char *scratch, size_t byte
 
 int og__device_room(struct og_nn_backend *be, size_t bytes, struct og_err *err)
 {
-    int rc = 0;
     be->room = bytes <= be->scratch_bytes ? be->scratch : be->extra;
     if (bytes <= OG_MAX(be->scratch_bytes, be->extra_bytes))
         return 0;
     bytes = og__round_up(bytes + bytes / 4, OG_MIB); /* the next may need slightly more */
-    OG_TRY(be->ops->finish(be->work, err));
+    OG_DO(be->ops->finish(be->work, err));
     og__device_give(be, be->extra, be->extra_bytes, OG__OPERATORS);
     be->extra_bytes = 0;
     be->room = be->extra = og__device_take(be, bytes, OG__OPERATORS, err);
-    OG_TRY(be->extra ? 0 : -ENOMEM);
+    OG_DO(be->extra ? 0 : -ENOMEM);
     be->extra_bytes = bytes;
-out:
-    return rc;
+    return 0;
 }

@@ -76,52 +76,45 @@ static int open_room(const struct og_device_row_store *t, struct part *p, struct
     const size_t need = room_bytes(rows, t->setup.row_bytes);
     if (r->rows && need <= r->bytes)
         return 0;
-    int rc;
-    OG_TRY(t->ops->finish(p->stream, err));
+    OG_DO(t->ops->finish(p->stream, err));
     og__device_give_idle(p->be, r->rows, r->bytes, ROOMS);
     r->bytes = need;
     r->rows = og__device_take_by(p->be, p->stream, need, ROOMS, err);
-    OG_TRY(r->rows ? 0 : -ENOMEM);
-out:
-    return rc;
+    return r->rows ? 0 : -ENOMEM;
 }
 
 static int open_part(const struct og_device_row_store *t, struct part *p, struct og_err *err)
 {
     const struct og_device_ops *ops = t->ops;
     struct og_device *d = p->be->device;
-    int rc;
-    OG_TRY(ops->stream(d, &p->stream, err));
-    OG_TRY(ops->event(d, &p->changed, err));
+    OG_DO(ops->stream(d, &p->stream, err));
+    OG_DO(ops->event(d, &p->changed, err));
     for (int i = 0; i < 2; i++)
-        OG_TRY(ops->event(d, &p->read[i], err));
+        OG_DO(ops->event(d, &p->read[i], err));
     p->lists = ops->pin(d, host_bytes(), err);
-    OG_TRY(p->lists ? 0 : -ENOMEM);
+    OG_DO(p->lists ? 0 : -ENOMEM);
     if (t->setup.n_slots > 0) {
         p->slots = og__device_take(p->be, slot_bytes(&t->setup, t->n), SLOTS, err);
-        OG_TRY(p->slots ? 0 : -ENOMEM);
+        OG_DO(p->slots ? 0 : -ENOMEM);
     }
     for (int i = 0; i < t->setup.n_rooms; i++) {
-        OG_TRY(ops->event(d, &p->room[i].came, err));
-        OG_TRY(ops->event(d, &p->room[i].used, err));
-        OG_TRY(open_room(t, p, &p->room[i], t->setup.room_rows, err));
+        OG_DO(ops->event(d, &p->room[i].came, err));
+        OG_DO(ops->event(d, &p->room[i].used, err));
+        OG_DO(open_room(t, p, &p->room[i], t->setup.room_rows, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* Gathering devices read the slots of others; devices with slots read the buffers. */
 static int open_all(struct og_device_row_store *t, struct og_err *err)
 {
-    int rc = 0;
     for (int k = 0; k < t->n; k++)
-        OG_TRY(open_part(t, &t->part[k], err));
+        OG_DO(open_part(t, &t->part[k], err));
     for (int k = 0; k < t->n; k++)
         for (int i = 0; i < t->n; i++)
             if (i != k)
-                OG_TRY(t->ops->reach(t->part[k].be->device, t->part[i].be->device, err));
-out:
-    return rc;
+                OG_DO(t->ops->reach(t->part[k].be->device, t->part[i].be->device, err));
+    return 0;
 }
 
 static void close_part(const struct og_device_row_store *t, struct part *p)
@@ -299,23 +292,21 @@ static struct og_k_places args_of(const struct og_device_row_store *t, const str
 static int collect(const struct og_device_row_store *t, struct part *p, const struct og_rows *x,
                    char *room, struct og_uploaded *out, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t first = 0, n; first < x->n; first += n) {
         uint32_t *list;
         n = OG_MIN(x->n - first, (uint32_t)HALF);
-        OG_TRY(next_half(t, p, &list, err));
+        OG_DO(next_half(t, p, &list, err));
         const struct from_where from = copy_places(t, p, x, x->index + first, n, list);
         const struct traffic of = {.reads = from.host * x->stride + n * sizeof(*list),
                                    .peer_reads = from.peers * x->stride};
         struct og_k_places args = args_of(t, p, x, n, room + first * x->stride);
         args.x.index = list;
-        OG_TRY(launch(t, p, og__k_collect_number, &args, of, err));
+        OG_DO(launch(t, p, og__k_collect_number, &args, of, err));
         out->link_bytes += from.host * x->stride;
         out->peer_hits += from.peers;
         out->peer_bytes += of.peer_reads;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* The pairs of two lists whose slots are on device k, as many as fit a half. Sets *at to the next
@@ -336,10 +327,9 @@ static uint32_t own_pairs(const struct og_device_row_store *t, uint32_t k, const
 static int leave(const struct og_device_row_store *t, uint32_t k, struct part *p,
                  const struct og_upload *b, struct og_uploaded *out, struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t at = 0, n; at < b->n_moves;) {
         uint32_t *list;
-        OG_TRY(next_half(t, p, &list, err));
+        OG_DO(next_half(t, p, &list, err));
         n = own_pairs(t, k, b->move_from, b->move_to, b->n_moves, &at, list);
         if (n == 0)
             break;
@@ -347,11 +337,10 @@ static int leave(const struct og_device_row_store *t, uint32_t k, struct part *p
         struct og_k_places args = args_of(t, p, &b->x, n, NULL);
         args.slot = list;
         args.x.index = list + HALF / 2;
-        OG_TRY(launch(t, p, og__k_leave_number, &args, of, err));
+        OG_DO(launch(t, p, og__k_leave_number, &args, of, err));
         out->link_bytes_back += of.writes;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* From its own buffer, or that of another device. */
@@ -359,10 +348,9 @@ static int enter(const struct og_device_row_store *t, uint32_t k, struct part *p
                  const struct og_upload *b, char *room, bool of_peer, struct og_uploaded *out,
                  struct og_err *err)
 {
-    int rc = 0;
     for (uint32_t at = 0, n; at < b->n_entries;) {
         uint32_t *list;
-        OG_TRY(next_half(t, p, &list, err));
+        OG_DO(next_half(t, p, &list, err));
         n = own_pairs(t, k, b->entry_slot, b->entry_row, b->n_entries, &at, list);
         if (n == 0)
             break;
@@ -371,11 +359,10 @@ static int enter(const struct og_device_row_store *t, uint32_t k, struct part *p
         struct og_k_places args = args_of(t, p, &b->x, n, room);
         args.slot = list;
         args.row = list + HALF / 2;
-        OG_TRY(launch(t, p, og__k_enter_number, &args, of, err));
+        OG_DO(launch(t, p, og__k_enter_number, &args, of, err));
         out->peer_bytes += of.peer_reads;
     }
-out:
-    return rc;
+    return 0;
 }
 
 /* ==== batches ==== */
@@ -386,17 +373,15 @@ static int collect_room(struct og_device_row_store *t, const struct og_upload *b
 {
     struct part *p = part_of_room(t, b->room);
     struct room *r = room_of(t, b->room);
-    int rc;
-    OG_TRY(t->ops->follow(p->stream, r->used, err));
+    OG_DO(t->ops->follow(p->stream, r->used, err));
     for (int k = 0; k < t->n; k++)
         if (&t->part[k] != p)
-            OG_TRY(t->ops->follow(p->stream, t->part[k].changed, err));
-    OG_TRY(open_room(t, p, r, b->x.n, err));
-    OG_TRY(collect(t, p, &b->x, r->rows, out, err));
-    OG_TRY(t->ops->record(r->came, p->stream, err));
+            OG_DO(t->ops->follow(p->stream, t->part[k].changed, err));
+    OG_DO(open_room(t, p, r, b->x.n, err));
+    OG_DO(collect(t, p, &b->x, r->rows, out, err));
+    OG_DO(t->ops->record(r->came, p->stream, err));
     p->came = r->came;
-out:
-    return rc;
+    return 0;
 }
 
 static bool has_own(const struct og_device_row_store *t, uint32_t k, const uint32_t *slot,
@@ -414,28 +399,24 @@ static int change(struct og_device_row_store *t, uint32_t k, const struct og_upl
 {
     struct part *p = &t->part[k];
     const struct part *from = part_of_room(t, b->room);
-    int rc = 0;
     if (!has_own(t, k, b->move_from, b->n_moves) && !has_own(t, k, b->entry_slot, b->n_entries))
         return 0;
     for (int i = 0; i < t->n; i++)
         if (&t->part[i] != p && t->part[i].came)
-            OG_TRY(t->ops->follow(p->stream, t->part[i].came, err));
-    OG_TRY(leave(t, k, p, b, out, err));
-    OG_TRY(enter(t, k, p, b, room_of(t, b->room)->rows, p != from, out, err));
-    OG_TRY(t->ops->record(p->changed, p->stream, err));
-out:
-    return rc;
+            OG_DO(t->ops->follow(p->stream, t->part[i].came, err));
+    OG_DO(leave(t, k, p, b, out, err));
+    OG_DO(enter(t, k, p, b, room_of(t, b->room)->rows, p != from, out, err));
+    return t->ops->record(p->changed, p->stream, err);
 }
 
 static int upload(struct og_device_row_store *t, const struct og_upload *b, struct og_uploaded *out,
                   struct og_err *err)
 {
     const struct room *r = room_of(t, b->room);
-    int rc;
     *out = (struct og_uploaded){0};
-    OG_TRY(collect_room(t, b, out, err));
+    OG_DO(collect_room(t, b, out, err));
     for (int k = 0; k < t->n; k++)
-        OG_TRY(change(t, (uint32_t)k, b, out, err));
+        OG_DO(change(t, (uint32_t)k, b, out, err));
     out->rows = (struct og_rows){.comes = r->came,
                                  .base = r->rows,
                                  .stride = b->x.stride,
@@ -443,19 +424,16 @@ static int upload(struct og_device_row_store *t, const struct og_upload *b, stru
                                  .dim = b->x.dim,
                                  .dtype = b->x.dtype,
                                  .scale = b->x.scale}; /* of the host: og__upload_rows */
-out:
-    return rc;
+    return 0;
 }
 
 /* Also waits for changes of slots on all devices. */
 static int wait(struct og_device_row_store *t, int room, struct og_err *err)
 {
-    int rc;
-    OG_TRY(t->ops->wait(room_of(t, room)->came, err));
+    OG_DO(t->ops->wait(room_of(t, room)->came, err));
     for (int k = 0; k < t->n; k++)
-        OG_TRY(t->ops->wait(t->part[k].changed, err));
-out:
-    return rc;
+        OG_DO(t->ops->wait(t->part[k].changed, err));
+    return 0;
 }
 
 static int finish(struct og_device_row_store *t, struct og_err *err)
@@ -487,10 +465,9 @@ static int fill_part(const struct og_device_row_store *t, uint32_t k, struct par
                      const char *rows, const uint32_t *slot, uint32_t n, struct og_err *err)
 {
     const struct og_rows x = {.stride = t->setup.row_bytes};
-    int rc = 0;
     for (uint32_t at = 0, found; at < n;) {
         uint32_t *list;
-        OG_TRY(next_half(t, p, &list, err));
+        OG_DO(next_half(t, p, &list, err));
         for (found = 0; at < n && found < HALF / 2; at++) {
             if (part_of(t, slot[at]) != k)
                 continue;
@@ -502,22 +479,18 @@ static int fill_part(const struct og_device_row_store *t, uint32_t k, struct par
         struct og_k_places args = args_of(t, p, &x, found, (char *)rows);
         args.slot = list;
         args.row = list + HALF / 2;
-        OG_TRY(launch(t, p, og__k_enter_number, &args,
-                      (struct traffic){.reads = found * (x.stride + 2 * sizeof(*list))}, err));
+        OG_DO(launch(t, p, og__k_enter_number, &args,
+                     (struct traffic){.reads = found * (x.stride + 2 * sizeof(*list))}, err));
     }
-out:
-    return rc;
+    return 0;
 }
 
 static int fill(struct og_device_row_store *t, const char *rows, const uint32_t *slot, uint32_t n,
                 struct og_err *err)
 {
-    int rc = 0;
     for (int k = 0; k < t->n; k++)
-        OG_TRY(fill_part(t, (uint32_t)k, &t->part[k], rows, slot, n, err));
-    OG_TRY(finish(t, err));
-out:
-    return rc;
+        OG_DO(fill_part(t, (uint32_t)k, &t->part[k], rows, slot, n, err));
+    return finish(t, err);
 }
 
 const struct og_rows_ops og__device_rows = {.open = open_rows,

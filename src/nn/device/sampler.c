@@ -79,11 +79,8 @@ static struct lists lists_of(const struct og_topology *t, uint32_t i)
 static int push(struct og_device_sampler *d, void *on_backend, const void *host, size_t bytes,
                 struct og_err *err)
 {
-    int rc;
-    OG_TRY(d->be->ops->copy(d->stream, on_backend, host, bytes, OG__TO_DEVICE, err));
-    OG_TRY(d->be->ops->finish(d->stream, err));
-out:
-    return rc;
+    OG_DO(d->be->ops->copy(d->stream, on_backend, host, bytes, OG__TO_DEVICE, err));
+    return d->be->ops->finish(d->stream, err);
 }
 
 /* Uploads offsets as integers, whatever their form on the host. */
@@ -138,33 +135,29 @@ static int open_lists(struct og_device_sampler *d, const struct og_topology *t, 
     const struct og_topology *host = og__lists_seen(t, i);
     struct lists *l = &d->lists[i];
     const void *weights = NULL;
-    int rc;
     *l = lists_of(t, i);
     if (l->n_edges == 0 && d->by_relation)
         return 0;
     l->first_edge = og__device_take(d->be, offsets_bytes(l), STRUCTURE, err);
-    OG_TRY(l->first_edge ? 0 : -ENOMEM);
-    OG_TRY(push_offsets(d, l, host, err));
-    OG_TRY(open_edges(d, l->wide ? (const void *)host->indices64 : host->indices32, index_bytes(l),
-                      &l->indices, err));
+    OG_DO(l->first_edge ? 0 : -ENOMEM);
+    OG_DO(push_offsets(d, l, host, err));
+    OG_DO(open_edges(d, l->wide ? (const void *)host->indices64 : host->indices32, index_bytes(l),
+                     &l->indices, err));
     if (l->weigh)
-        OG_TRY(open_edges(d, host->weights, weight_bytes(l), &weights, err));
+        OG_DO(open_edges(d, host->weights, weight_bytes(l), &weights, err));
     l->weights = weights;
     d->weigh |= l->weigh;
-out:
-    return rc;
+    return 0;
 }
 
 static int open_all(struct og_device_sampler *d, const struct og_topology *t, struct og_err *err)
 {
-    int rc;
-    OG_TRY(d->be->ops->stream(d->be->device, &d->stream, err));
+    OG_DO(d->be->ops->stream(d->be->device, &d->stream, err));
     d->lists = calloc(d->n_lists, sizeof(*d->lists));
-    OG_TRY(d->lists ? 0 : og__fail_errno(err, -ENOMEM, NULL, "sampling on a device"));
+    OG_DO(d->lists ? 0 : og__fail_errno(err, -ENOMEM, NULL, "sampling on a device"));
     for (uint32_t i = 0; i < d->n_lists; i++)
-        OG_TRY(open_lists(d, t, i, err));
-out:
-    return rc;
+        OG_DO(open_lists(d, t, i, err));
+    return 0;
 }
 
 static void release_places(struct og_device_sampler *d)
@@ -287,12 +280,9 @@ static int scan(struct og_device_sampler *d, const uint32_t *in, uint32_t *out, 
                                    .in = in,
                                    .out = out,
                                    .part = d->room.part};
-    int rc;
-    OG_TRY(LAUNCH(d, og__k_scan_parts, args.n_parts, &args, err));
-    OG_TRY(LAUNCH(d, og__k_scan_sums, 1, &args, err));
-    OG_TRY(LAUNCH(d, og__k_scan, args.n_parts, &args, err));
-out:
-    return rc;
+    OG_DO(LAUNCH(d, og__k_scan_parts, args.n_parts, &args, err));
+    OG_DO(LAUNCH(d, og__k_scan_sums, 1, &args, err));
+    return LAUNCH(d, og__k_scan, args.n_parts, &args, err);
 }
 
 /* ---- a hop ---- */
@@ -317,8 +307,7 @@ static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n,
         (l->wide ? sizeof(int64_t) : sizeof(int32_t)) + (h->weight ? sizeof(float) : 0);
     const size_t drawn = (size_t)n_edges * each;
     const uint32_t *nodes;
-    int rc;
-    OG_TRY(place_drawing(d, h, n, &nodes, err));
+    OG_DO(place_drawing(d, h, n, &nodes, err));
     const struct og_k_hop args = {.first_edge = l->first_edge,
                                   .indices32 = l->wide ? NULL : l->indices,
                                   .indices64 = l->wide ? l->indices : NULL,
@@ -335,11 +324,9 @@ static int draw(struct og_device_sampler *d, const struct og_hop *h, uint32_t n,
                                   .start = r->start,
                                   .node = r->moved, /* until they are sorted */
                                   .weight = r->weight};
-    OG_TRY(LAUNCH(d, og__k_hop_counts, n, &args, err));
-    OG_TRY(scan(d, r->start, r->start, n, 0, err));
-    OG_TRY(launch(d, og__k_hop_draw_number, n, &args, sizeof(args), d->pinned ? drawn : 0, err));
-out:
-    return rc;
+    OG_DO(LAUNCH(d, og__k_hop_counts, n, &args, err));
+    OG_DO(scan(d, r->start, r->start, n, 0, err));
+    return launch(d, og__k_hop_draw_number, n, &args, sizeof(args), d->pinned ? drawn : 0, err);
 }
 
 /* Numbers the nodes of the edges, in room.key; stores the number of nodes after room.part's parts.
@@ -361,20 +348,17 @@ static int number(struct og_device_sampler *d, uint32_t n_ids, uint32_t n_edges,
                                  .moved = r->moved,
                                  .bound = (uint32_t)d->n_nodes,
                                  .room = r->sort};
-    int rc;
-    OG_TRY(LAUNCH(d, og__k_hop_keys, all, &args, err));
-    OG_TRY(d->be->ops->sort(d->stream, &sort, err)); /* keys and values are then free */
+    OG_DO(LAUNCH(d, og__k_hop_keys, all, &args, err));
+    OG_DO(d->be->ops->sort(d->stream, &sort, err)); /* keys and values are then free */
     args.node = NULL;
     args.sorted = r->sorted;
     args.moved = r->moved;
     args.flag = r->value;
     args.number = r->value;
     args.src = r->key;
-    OG_TRY(LAUNCH(d, og__k_hop_firsts, all, &args, err));
-    OG_TRY(scan(d, r->value, r->value, all, 0, err));
-    OG_TRY(LAUNCH(d, og__k_hop_numbers, all, &args, err));
-out:
-    return rc;
+    OG_DO(LAUNCH(d, og__k_hop_firsts, all, &args, err));
+    OG_DO(scan(d, r->value, r->value, all, 0, err));
+    return LAUNCH(d, og__k_hop_numbers, all, &args, err);
 }
 
 static int fetch(struct og_device_sampler *d, void *host, const void *on_backend, uint64_t n,
@@ -394,21 +378,19 @@ static int fetch_hop(struct og_device_sampler *d, struct og_hop *h, uint32_t n, 
     const struct room *r = &d->room;
     const uint32_t before = (uint32_t)block->n_edges;
     const uint32_t parts = (b->n_ids + n_edges + OG__SCAN_PART - 1) / OG__SCAN_PART;
-    int rc;
-    OG_TRY(fetch(d, &d->n_ids, r->part + parts, 1, err));
-    OG_TRY(fetch(d, block->indptr + h->first, r->start, n, err));
-    OG_TRY(fetch(d, block->src + before, r->key, n_edges, err));
+    OG_DO(fetch(d, &d->n_ids, r->part + parts, 1, err));
+    OG_DO(fetch(d, block->indptr + h->first, r->start, n, err));
+    OG_DO(fetch(d, block->src + before, r->key, n_edges, err));
     if (h->weight)
-        OG_TRY(fetch(d, h->weight + before, r->weight, n_edges, err));
-    OG_TRY(d->be->ops->finish(d->stream, err));
-    OG_TRY(fetch(d, h->ids + b->n_ids, r->ids + b->n_ids, d->n_ids - b->n_ids, err));
-    OG_TRY(d->be->ops->finish(d->stream, err));
+        OG_DO(fetch(d, h->weight + before, r->weight, n_edges, err));
+    OG_DO(d->be->ops->finish(d->stream, err));
+    OG_DO(fetch(d, h->ids + b->n_ids, r->ids + b->n_ids, d->n_ids - b->n_ids, err));
+    OG_DO(d->be->ops->finish(d->stream, err));
     for (uint32_t i = 0; i < n && before > 0; i++)
         block->indptr[h->first + i] += before;
     block->n_edges += n_edges;
     b->n_ids = d->n_ids;
-out:
-    return rc;
+    return 0;
 }
 
 static int sample_hop(struct og_device_sampler *d, struct og_hop *h, struct og_err *err)
