@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -133,7 +134,7 @@ def measured(words, scratch):
         while not done.wait(0.05):
             peak[0] = max(peak[0], sum(map(resident, tree_of(child.pid))))
             if looks % 20 == 0:
-                peak[1] = max(peak[1], disk(scratch))
+                peak[1] = max(peak[1], disk(scratch) + unlinked(child.pid))
             looks += 1
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -149,7 +150,7 @@ def measured(words, scratch):
 
 
 def disk(folder):
-    """MiB of the files under a folder, allocated, unlinked ones left out."""
+    """MiB of the files under a folder, allocated."""
     found = 0
     for f in pathlib.Path(folder).rglob("*"):
         try:
@@ -157,6 +158,19 @@ def disk(folder):
         except OSError:
             pass  # removed meanwhile
     return found >> 20
+
+
+def unlinked(pid):
+    """MiB of the files without a name that a process has open."""
+    found = {}
+    for link in pathlib.Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            f = link.stat()
+        except OSError:
+            continue
+        if f.st_nlink == 0 and stat.S_ISREG(f.st_mode):
+            found[f.st_dev, f.st_ino] = f.st_blocks * 512
+    return sum(found.values()) >> 20
 
 
 # ---- parts ----

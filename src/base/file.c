@@ -208,6 +208,19 @@ void og__write_behind(int fd, uint64_t *from, uint64_t to)
     *from = to;
 }
 
+void og__free_behind(int fd, uint64_t *from, uint64_t to)
+{
+    enum { BLOCK = 4096, LEAST = 16 * BLOCK };
+    const uint64_t first = (*from + BLOCK - 1) / BLOCK * BLOCK;
+    const uint64_t end = to / BLOCK * BLOCK;
+    if (end < first + LEAST)
+        return;
+    if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)first,
+                  (off_t)(end - first)) < 0)
+        posix_fadvise(fd, (off_t)first, (off_t)(end - first), POSIX_FADV_DONTNEED);
+    *from = end;
+}
+
 static int hash_file(int fd, uint64_t size, const char *path, XXH3_state_t *state, uint64_t *hash,
                      struct og_err *err)
 {

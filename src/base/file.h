@@ -52,6 +52,10 @@ OG_MUST_CHECK int og__read_all(int fd, void *data, size_t bytes, off_t offset, c
  * Advances *from. */
 void og__write_behind(int fd, uint64_t *from, uint64_t to);
 
+/* Gives disk blocks of bytes [*from, to) back, or at least their pages, from time to time. The file
+ * stays as long. Advances *from. */
+void og__free_behind(int fd, uint64_t *from, uint64_t to);
+
 /* XXH3-64 of the whole file, however large. */
 OG_MUST_CHECK int og__file_checksum(const char *path, uint64_t *hash, struct og_err *err);
 

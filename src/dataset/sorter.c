@@ -260,8 +260,7 @@ static int add_extent(struct extents *e, struct extent x, struct og_err *err)
 static int write_scratch(struct og_edge_sorter *s, const void *data, size_t bytes,
                          struct og_err *err)
 {
-    int rc =
-        og__write_all(s->scratch, data, bytes, (off_t)s->scratch_end, "edges being sorted", err);
+    int rc = og__write_all(s->scratch, data, bytes, (off_t)s->scratch_end, s->opt.scratch, err);
     s->scratch_end += bytes;
     s->bytes_written += bytes;
     return rc;
@@ -292,6 +291,7 @@ static int read_array(const struct og_edge_sorter *s, struct extent x, uint64_t 
     return og__read_all(s->scratch, out, n * size, from, "edges being sorted", err);
 }
 
+/* Frees the extent's disk space once its end is read. */
 static int read_extent(const struct og_edge_sorter *s, struct extent x, uint64_t skip, uint64_t n,
                        const struct edges *out, size_t at, struct og_err *err)
 {

@@ -9,6 +9,7 @@
 
 static const char part[] = "names";
 enum { BUFFER = 64 * 1024, STEP = 64 }; /* places of the buffer; words that are hashed ahead */
+enum { PACKED = BUFFER * sizeof(uint32_t) + 2 * sizeof(uint64_t) };
 
 int og__word_map_open(struct og_word_map *w, const char *folder, uint64_t source_bytes,
                       struct og_budget *b, struct og_err *err)
@@ -17,10 +18,11 @@ int og__word_map_open(struct og_word_map *w, const char *folder, uint64_t source
     size_t bytes = og__budget_left(b) / 2;
     if (source_bytes > 0 && source_bytes < SIZE_MAX / A_BYTE)
         bytes = OG_MIN(bytes, LEAST + (size_t)source_bytes * A_BYTE);
-    *w = (struct og_word_map){.budget = b, .fd = -1};
+    *w = (struct og_word_map){.budget = b, .fd = -1, .fresh = -1};
     og__word_runs_init(&w->runs, folder, b);
     int rc = og__word_set_open(&w->set, bytes, b, err);
-    if (rc == 0 && !(w->buffer = og__alloc(b, BUFFER * sizeof(*w->buffer), part, err)))
+    if (rc == 0 && (!(w->buffer = og__alloc(b, BUFFER * sizeof(*w->buffer), part, err)) ||
+                    !(w->packed = og__alloc(b, PACKED, part, err))))
         rc = -ENOMEM;
     if (rc < 0)
         og__word_map_close(w);
@@ -33,14 +35,57 @@ void og__word_map_close(struct og_word_map *w)
         return;
     if (w->fd >= 0)
         close(w->fd);
+    if (w->fresh >= 0)
+        close(w->fresh);
     og__word_set_close(&w->set, w->budget);
     og__release(w->budget, w->buffer, BUFFER * sizeof(*w->buffer), part);
+    og__release(w->budget, w->packed, PACKED, part);
     og__release(w->budget, w->table, (size_t)w->runs.most * sizeof(*w->table), part);
     og__word_runs_release(&w->runs);
-    *w = (struct og_word_map){.fd = -1};
+    *w = (struct og_word_map){.fd = -1, .fresh = -1};
+}
+
+/* ---- places in few bits ---- */
+
+/* The bytes that n places take. */
+static size_t pack(const uint32_t *place, size_t n, unsigned bits, unsigned char *out)
+{
+    const unsigned char *first = out;
+    uint64_t some = 0;
+    unsigned filled = 0;
+    for (size_t i = 0; i < n; i++) {
+        some |= (uint64_t)place[i] << filled;
+        filled += bits;
+        if (filled >= 32) {
+            const uint32_t whole = (uint32_t)some;
+            memcpy(out, &whole, sizeof(whole));
+            out += sizeof(whole);
+            some >>= 32;
+            filled -= 32;
+        }
+    }
+    memcpy(out, &some, sizeof(some));
+    return (size_t)(out - first) + (filled + 7) / 8;
+}
+
+/* The first place begins at that bit. Looks at eight bytes more. */
+static void unpack(const unsigned char *from, uint64_t bit, unsigned bits, size_t n,
+                   uint32_t *place)
+{
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    for (size_t i = 0; i < n; i++, bit += bits) {
+        uint64_t some;
+        memcpy(&some, from + bit / 8, sizeof(some));
+        place[i] = (uint32_t)(some >> bit % 8 & mask);
+    }
 }
 
 /* ---- putting ---- */
+
+static uint64_t first_of(const struct og_word_map *w, size_t run)
+{
+    return run > 0 ? w->runs.run[run - 1].end : 0;
+}
 
 static int flush(struct og_word_map *w, struct og_err *err)
 {
@@ -60,8 +105,10 @@ static int put_one(struct og_word_map *w, const struct og_word *word, uint32_t h
     uint32_t place = 0;
     int rc = og__word_set_find(&w->set, word, hash, adds, &place, w->budget, err);
     if (rc == 1) {
-        rc = og__word_runs_add(&w->runs, &w->set, w->puts, err);
-        if (rc >= 0)
+        rc = end_run(w, err);
+        if (rc == 0)
+            rc = og__word_runs_shrink(&w->runs, err);
+        if (rc == 0)
             rc = og__word_set_find(&w->set, word, hash, adds, &place, w->budget, err);
     }
     if (rc < 0)
@@ -88,8 +135,7 @@ int og__word_map_put(struct og_word_map *w, const struct og_word *word, size_t n
 int og__word_map_sort(struct og_word_map *w, og_word_fn *each, void *arg, struct og_err *err)
 {
     int rc;
-    OG_TRY(flush(w, err));
-    OG_TRY(og__word_runs_add(&w->runs, &w->set, w->puts, err));
+    OG_TRY(end_run(w, err));
     og__word_set_close(&w->set, w->budget);
     OG_TRY(og__word_runs_merge(&w->runs, each, arg, &w->n, err));
     w->table = og__alloc(w->budget, (size_t)w->runs.most * sizeof(*w->table), part, err);
@@ -108,36 +154,41 @@ void og__word_map_seek(struct og_word_map *w, uint64_t occurrence)
     w->filled = 0;
 }
 
-static int fill(struct og_word_map *w, struct og_err *err)
-{
-    const uint64_t n = OG_MIN(w->puts - w->at, (uint64_t)BUFFER);
-    const off_t at = (off_t)(w->at * sizeof(*w->buffer));
-    if (n == 0)
-        return og__fail(err, -EIO, "import a file that nobody writes to",
-                        "names: the source changed while it was read");
-    w->buffered = w->at;
-    w->filled = (size_t)n;
-    const int rc = og__read_all(w->fd, w->buffer, (size_t)n * sizeof(*w->buffer), at, part, err);
-    posix_fadvise(w->fd, at, (off_t)(n * sizeof(*w->buffer)), POSIX_FADV_DONTNEED);
-    return rc;
-}
-
-/* The run that has the next occurrence. */
+/* The run that has the next occurrence, and its numbers. */
 static int load_run(struct og_word_map *w, struct og_err *err)
 {
     size_t run = 0;
+    if (w->at == w->puts)
+        return og__fail(err, -EIO, "import a file that nobody writes to",
+                        "names: the source changed while it was read");
     while (w->runs.run[run].end <= w->at)
         run++;
+    if (w->run == run + 1)
+        return 0;
     w->run = run + 1;
     return og__word_runs_numbers(&w->runs, run, w->table, err);
 }
 
-static bool has_run(const struct og_word_map *w)
+/* Next occurrences, all of one run. */
+static int fill(struct og_word_map *w, struct og_err *err)
 {
-    if (w->run == 0)
-        return false;
-    const size_t run = w->run - 1;
-    return w->at < w->runs.run[run].end && (run == 0 || w->at >= w->runs.run[run - 1].end);
+    int rc;
+    OG_TRY(load_run(w, err));
+    const struct og_word_run *run = &w->runs.run[w->run - 1];
+    const uint64_t n = OG_MIN(run->end - w->at, (uint64_t)BUFFER);
+    const uint64_t bit = (w->at - first_of(w, w->run - 1)) * run->place_bits;
+    const uint64_t at = run->places + bit / 8;
+    const size_t bytes = (size_t)((bit % 8 + n * run->place_bits + 7) / 8);
+    OG_TRY(og__read_all(w->fd, w->packed, bytes, (off_t)at, part, err));
+    unpack(w->packed, bit % 8, run->place_bits, (size_t)n, w->buffer);
+    if (w->last)
+        og__free_behind(w->fd, &w->freed, at);
+    else
+        posix_fadvise(w->fd, (off_t)at, (off_t)bytes, POSIX_FADV_DONTNEED);
+    w->buffered = w->at;
+    w->filled = (size_t)n;
+out:
+    return rc;
 }
 
 int og__word_map_take(struct og_word_map *w, uint32_t *number, size_t n, struct og_err *err)

@@ -2,12 +2,13 @@
  * Then sort. Then take the number of each occurrence, in the order of the puts.
  *
  *   occurrences ──> a set in memory ──(when full)──> a run on disk: its words, sorted
- *           └──> u32 on disk: the place of each in its set
- *   all runs ──> merged: the distinct words in order; for each run the numbers of its places
+ *           └──> u32 on disk: the place of each in its set ──> its place in the run, in few bits
+ *   runs ──> merged: the distinct words in order; for each run the numbers of its words
  *   places again ──> numbers, a run at a time
  *
- * Everything is read and written front to back. The disk temporarily holds 4 bytes an occurrence,
- * and each run's distinct words, with 16 bytes a word. */
+ * Everything is read and written front to back. The disk holds some 26 bits an occurrence, and
+ * about a byte for each word of a run. It holds the distinct words three times, without what
+ * neighbours share. */
 #ifndef OG_WORD_MAP_H
 #define OG_WORD_MAP_H
 
@@ -22,15 +23,19 @@ struct og_word_map {
     bool sorted;
     struct og_word_set set;
     struct og_word_runs runs;
-    int fd; /* places of occurrences in their sets; -1 until there is one */
-    uint64_t pushed;
-    uint32_t *buffer; /* places on their way to that file, or from it */
+    int fd;    /* places of occurrences in their runs; -1 until there is one */
+    int fresh; /* those of the next run, in the set; likewise */
+    uint64_t written, pushed, fresh_pushed;
+    uint32_t *buffer;      /* places on their way to these files, or from them */
+    unsigned char *packed; /* the same in few bits */
     size_t filled;
     /* taking */
     size_t run;        /* the number of the run in `table`, + 1; 0 = none */
     uint32_t *table;   /* [runs.most] number of each place of a run */
     uint64_t at;       /* the next occurrence */
     uint64_t buffered; /* the first occurrence in the buffer */
+    bool last;         /* nobody takes again what is taken now: it is freed */
+    uint64_t freed;
 };
 
 /* source_bytes is about how long the text of all words together is; 0 = unknown. Files without a

@@ -1,9 +1,17 @@
-/* Runs are consecutive in one file; a run's words are in order:
+/* Runs are in one file. A run's words are in order; each leaves out what it shares with the last:
  *
- *   | u32: twice the length, plus 1 if added | u32: place in its set | bytes |
+ *   | first bytes shared | twice the length of the rest, plus 1 if added | rest |
  *
- * A merge reads all runs side by side. A word's number goes to each run that has it, as pairs of
- * place and number in a second file, at the run's own range. */
+ * A merge reads runs side by side, and frees them as it goes. Each run with the word gets its
+ * number, in a second file, as the distance from the number before; 0 = none. A run has room for 5
+ * bytes a word there; what is not written takes no disk.
+ *
+ *   runs 0 .. 8 ──> 9     numbers of 0 .. 8 count the words of 9,
+ *   9 .. 24 ──> 25        those of 9 .. 24 the words of 25,
+ *   25 .. 30 ──> the end  and then final ones replace them all, from the last run to the first
+ *
+ * So the disk holds about three times the distinct words, however often each occurs. A single merge
+ * at the end would compare less, but there a word is in every run that met it. */
 #include "dataset/word_runs.h"
 
 #include "base/file.h"
@@ -16,10 +24,12 @@
 
 static const char part[] = "names";
 enum {
-    HEAD = 2 * sizeof(uint32_t),
+    CODE = 5,                                 /* bytes of the longest code of a number */
+    HEAD = 2 * CODE,                          /* of a word */
     LEAST_BYTES = 4 * (HEAD + OG__WORD_MOST), /* of a run being merged */
     MOST_BYTES = 1024 * 1024,
     WRITE_BYTES = 256 * 1024,
+    FEW_RUNS = 8, /* are not merged before the end */
 };
 
 void og__word_runs_init(struct og_word_runs *r, const char *folder, struct og_budget *b)
@@ -39,9 +49,30 @@ void og__word_runs_release(struct og_word_runs *r)
     og__word_runs_init(r, r->folder, r->budget);
 }
 
+/* ---- codes: seven bits a byte ---- */
+
+static unsigned char *put_code(unsigned char *p, uint32_t x)
+{
+    for (; x >= 0x80; x >>= 7)
+        *p++ = (unsigned char)(x | 0x80);
+    *p++ = (unsigned char)x;
+    return p;
+}
+
+static const unsigned char *get_code(const unsigned char *p, uint32_t *x)
+{
+    uint32_t byte = *p++;
+    *x = byte & 0x7f;
+    for (unsigned shift = 7; byte & 0x80 && shift < 32; shift += 7) {
+        byte = *p++;
+        *x |= (byte & 0x7f) << shift;
+    }
+    return p;
+}
+
 /* ---- a run ---- */
 
-static int new_run(struct og_word_runs *r, const struct og_word_run *run, struct og_err *err)
+static int new_run(struct og_word_runs *r, struct og_word_run *run, struct og_err *err)
 {
     if (r->n == r->room) {
         const size_t room = OG_MAX(2 * r->room, (size_t)8);
@@ -51,21 +82,33 @@ static int new_run(struct og_word_runs *r, const struct og_word_run *run, struct
         r->run = more;
         r->room = room;
     }
+    run->bytes = r->filled - run->at;
+    run->numbers = r->numbered;
+    r->numbered += run->n * CODE;
     r->run[r->n++] = *run;
-    r->most = OG_MAX(r->most, run->n);
     return 0;
 }
 
-static int append(struct og_word_runs *r, const char *data, size_t bytes, struct og_err *err)
+/* A run being written. */
+struct writer {
+    struct og_word_runs *r;
+    size_t filled;
+    uint32_t len; /* of the last word */
+    char last[OG__WORD_MOST];
+    unsigned char buffer[WRITE_BYTES];
+};
+
+static int flush_words(struct writer *w, struct og_err *err)
 {
-    const int rc = og__write_all(r->fd, data, bytes, (off_t)r->filled, part, err);
-    r->filled += bytes;
+    struct og_word_runs *r = w->r;
+    const int rc = og__write_all(r->fd, w->buffer, w->filled, (off_t)r->filled, r->folder, err);
+    r->filled += w->filled;
     og__write_behind(r->fd, &r->pushed, r->filled);
+    w->filled = 0;
     return rc;
 }
 
-static int write_words(struct og_word_runs *r, const struct og_word_set *s,
-                       const struct og_word_key *key, char *buffer, struct og_err *err)
+static int write_word(struct writer *w, const struct og_word *word, bool adds, struct og_err *err)
 {
     size_t filled = 0;
     for (size_t i = 0; i < s->n; i++) {
@@ -86,22 +129,161 @@ static int write_words(struct og_word_runs *r, const struct og_word_set *s,
 int og__word_runs_add(struct og_word_runs *r, struct og_word_set *s, uint64_t end,
                       struct og_err *err)
 {
-    const struct og_word_run *before = r->n > 0 ? &r->run[r->n - 1] : NULL;
-    struct og_word_run run = {.at = r->filled,
-                              .n = s->n,
-                              .end = end,
-                              .numbers = before ? before->numbers + before->n : 0};
-    char *buffer = og__alloc(r->budget, WRITE_BYTES, part, err);
-    int rc = buffer ? 0 : -ENOMEM;
+    struct og_word_run run = {.at = r->filled, .n = s->n, .end = end};
+    struct writer *w = og__alloc(r->budget, sizeof(*w), part, err);
+    const struct og_word_key *key;
+    int rc = w ? 0 : -ENOMEM;
     OG_TRY(rc);
+    w->r = r;
+    w->filled = w->len = 0;
     if (r->fd < 0)
         OG_TRY(OG_MIN(r->fd = og__unnamed_file(r->folder, err), 0));
-    OG_TRY(write_words(r, s, og__word_set_sort(s), buffer, err));
-    run.bytes = r->filled - run.at;
-    rc = new_run(r, &run, err);
-    og__word_set_clear(s);
+    key = og__word_set_sort(s);
+    for (size_t i = 0; i < s->n; i++) {
+        struct og_word_entry *entry = &s->entry[key[i].place];
+        const struct og_word word = og__word_set_at(s, key[i].place);
+        OG_TRY(write_word(w, &word, entry->len & 1, err));
+        entry->at = (uint32_t)i;
+    }
+    OG_TRY(flush_words(w, err));
+    OG_TRY(new_run(r, &run, err));
+    r->most = OG_MAX(r->most, run.n);
 out:
-    og__release(r->budget, buffer, WRITE_BYTES, part);
+    og__release(r->budget, w, sizeof(*w), part);
+    return rc;
+}
+
+/* ---- numbers of a run ---- */
+
+/* Being written. */
+struct numbers {
+    unsigned char *code; /* [room] */
+    size_t filled, room;
+    uint64_t at;   /* in the file */
+    uint32_t next; /* the last number + 1 */
+};
+
+static int flush_numbers(const struct og_word_runs *r, struct numbers *to, struct og_err *err)
+{
+    const int rc = og__write_all(r->numbers, to->code, to->filled, (off_t)to->at, r->folder, err);
+    to->at += to->filled;
+    to->filled = 0;
+    return rc;
+}
+
+static int put_number(const struct og_word_runs *r, struct numbers *to, uint32_t number,
+                      struct og_err *err)
+{
+    uint32_t code = 0;
+    if (number != OG__NO_WORD) {
+        code = number + 1 - to->next;
+        to->next = number + 1;
+    }
+    to->filled = (size_t)(put_code(to->code + to->filled, code) - to->code);
+    return to->filled + CODE > to->room ? flush_numbers(r, to, err) : 0;
+}
+
+static int other_bytes(struct og_err *err)
+{
+    return og__fail(err, -EIO, "check the disk", "%s: the disk returned other bytes", part);
+}
+
+/* Being read. */
+struct reader {
+    const struct og_word_runs *r;
+    uint64_t at, end, left; /* in the file; numbers not taken yet */
+    size_t next, filled;
+    uint32_t last;
+    unsigned char code[16 * 1024];
+};
+
+static void read_from(struct reader *from, const struct og_word_runs *r, size_t run)
+{
+    const struct og_word_run *of = &r->run[run];
+    *from = (struct reader){
+        .r = r, .at = of->numbers, .end = of->numbers + of->number_bytes, .left = of->n};
+}
+
+static int fill_codes(struct reader *from, struct og_err *err)
+{
+    const size_t kept = from->filled - from->next;
+    memmove(from->code, from->code + from->next, kept);
+    const size_t n = (size_t)OG_MIN(from->end - from->at, (uint64_t)(sizeof(from->code) - kept));
+    const int rc = og__read_all(from->r->numbers, from->code + kept, n, (off_t)from->at, part, err);
+    from->at += n;
+    from->next = 0;
+    from->filled = kept + n;
+    return rc;
+}
+
+static int take_number(struct reader *from, uint32_t *number, struct og_err *err)
+{
+    if (from->filled - from->next < CODE && from->at < from->end) {
+        const int rc = fill_codes(from, err);
+        if (rc < 0)
+            return rc;
+    }
+    uint32_t code;
+    from->next = (size_t)(get_code(from->code + from->next, &code) - from->code);
+    from->last += code;
+    from->left--;
+    *number = code ? from->last - 1 : OG__NO_WORD;
+    return from->next <= from->filled ? 0 : other_bytes(err);
+}
+
+/* Numbers that count words of another run become those that its words have. */
+static int replace_numbers(struct og_word_runs *r, size_t run, struct numbers *to,
+                           struct og_err *err)
+{
+    struct og_word_run *of = &r->run[run];
+    struct reader from;
+    struct reader of_other;
+    uint64_t freed = of->numbers;
+    uint32_t number = 0;
+    int rc = 0;
+    read_from(&from, r, run);
+    read_from(&of_other, r, of->into - 1);
+    const uint64_t others = of_other.left;
+    to->at = r->numbered;
+    to->next = 0;
+    for (uint32_t place; from.left > 0;) {
+        OG_TRY(take_number(&from, &place, err));
+        while (others - of_other.left <= place && of_other.left > 0)
+            OG_TRY(take_number(&of_other, &number, err));
+        OG_TRY(put_number(r, to, number, err));
+        og__free_behind(r->numbers, &freed, from.at - (from.filled - from.next));
+    }
+    OG_TRY(flush_numbers(r, to, err));
+    of->number_bytes = to->at - r->numbered;
+    of->numbers = r->numbered;
+    of->into = 0;
+    r->numbered += of->n * CODE;
+out:
+    return rc;
+}
+
+/* Those of a merged run come before those that were merged into it. */
+static int replace_all(struct og_word_runs *r, struct og_err *err)
+{
+    unsigned char code[16 * 1024];
+    struct numbers to = {.code = code, .room = sizeof(code)};
+    int rc = 0;
+    for (size_t i = r->n; i-- > 0;)
+        if (r->run[i].into)
+            OG_TRY(replace_numbers(r, i, &to, err));
+out:
+    return rc;
+}
+
+int og__word_runs_numbers(const struct og_word_runs *r, size_t run, uint32_t *number,
+                          struct og_err *err)
+{
+    struct reader from;
+    int rc = 0;
+    read_from(&from, r, run);
+    while (from.left > 0)
+        OG_TRY(take_number(&from, number++, err));
+out:
     return rc;
 }
 
@@ -109,45 +291,31 @@ out:
 
 /* A run being read, and its numbers being written. */
 struct source {
-    struct og_word_run rest; /* in the files */
-    char *text;              /* [bytes] */
+    uint64_t at, bytes, freed; /* what is still in the file */
+    unsigned char *text;       /* [m->bytes] */
     size_t next, filled;
-    uint32_t *pair; /* [pairs, 2] */
-    size_t pairs;
+    char *word; /* [OG__WORD_MOST] the present one */
+    uint32_t len;
+    bool adds, ended;
+    struct numbers numbers;
 };
 
 struct merger {
     struct og_word_runs *r;
-    size_t bytes, pairs;   /* of a source's buffers */
-    struct source *source; /* [r->n] */
+    size_t bytes;          /* of a source's text */
+    size_t n_sources;      /* the last runs */
+    struct source *source; /* [n_sources] */
     struct source **heap;  /* [n] the least word on top */
     struct source **same;  /* [n_same] those with the present word */
     size_t n, n_same;
-    uint64_t pushed;
     char *buffers;
     size_t buffer_bytes;
 };
 
-static struct og_word word_of(const struct source *s, bool *adds)
-{
-    uint32_t len;
-    memcpy(&len, s->text + s->next, sizeof(len));
-    *adds = len & 1;
-    return (struct og_word){s->text + s->next + HEAD, len / 2};
-}
-
-static int compare(const struct og_word *a, const struct og_word *b)
-{
-    const int order = memcmp(a->text, b->text, OG_MIN(a->len, b->len));
-    return order ? order : (a->len > b->len) - (a->len < b->len);
-}
-
 static bool comes_before(const struct source *a, const struct source *b)
 {
-    bool adds;
-    const struct og_word x = word_of(a, &adds);
-    const struct og_word y = word_of(b, &adds);
-    return compare(&x, &y) < 0;
+    const int order = memcmp(a->word, b->word, OG_MIN(a->len, b->len));
+    return order ? order < 0 : a->len < b->len;
 }
 
 static void sink(struct merger *m, size_t i)
@@ -163,45 +331,42 @@ static void sink(struct merger *m, size_t i)
     m->heap[i] = s;
 }
 
-/* Makes sure that a whole word is in the buffer, if there is one more. */
-static int refill(struct merger *m, struct source *s, struct og_err *err)
+static int refill(const struct merger *m, struct source *s, struct og_err *err)
 {
-    if (s->filled - s->next >= HEAD + OG__WORD_MOST || s->rest.bytes == 0)
-        return 0;
     memmove(s->text, s->text + s->next, s->filled - s->next);
     s->filled -= s->next;
     s->next = 0;
-    const size_t n = (size_t)OG_MIN(s->rest.bytes, (uint64_t)(m->bytes - s->filled));
-    const int rc = og__read_all(m->r->fd, s->text + s->filled, n, (off_t)s->rest.at, part, err);
-    posix_fadvise(m->r->fd, (off_t)s->rest.at, (off_t)n, POSIX_FADV_DONTNEED);
+    const size_t n = (size_t)OG_MIN(s->bytes, (uint64_t)(m->bytes - HEAD - s->filled));
+    const int rc = og__read_all(m->r->fd, s->text + s->filled, n, (off_t)s->at, part, err);
     s->filled += n;
-    s->rest.at += n;
-    s->rest.bytes -= n;
+    s->at += n;
+    s->bytes -= n;
+    og__free_behind(m->r->fd, &s->freed, s->at);
     return rc;
 }
 
-static int flush(const struct merger *m, struct source *s, struct og_err *err)
+static int next_word(const struct merger *m, struct source *s, struct og_err *err)
 {
-    const size_t bytes = s->pairs * 2 * sizeof(*s->pair);
-    const int rc = og__write_all(m->r->numbers, s->pair, bytes,
-                                 (off_t)(s->rest.numbers * 2 * sizeof(*s->pair)), part, err);
-    s->rest.numbers += s->pairs;
-    s->pairs = 0;
-    return rc;
-}
-
-/* The source's word gets its number; continues with the next one. */
-static int number(struct merger *m, struct source *s, uint32_t of_word, struct og_err *err)
-{
-    bool adds;
-    const struct og_word word = word_of(s, &adds);
-    int rc = 0;
-    memcpy(&s->pair[2 * s->pairs], s->text + s->next + sizeof(uint32_t), sizeof(uint32_t));
-    s->pair[2 * s->pairs + 1] = of_word;
-    if (++s->pairs == m->pairs)
-        rc = flush(m, s, err);
-    s->next += HEAD + word.len;
-    return rc < 0 ? rc : refill(m, s, err);
+    if (s->filled - s->next < HEAD + OG__WORD_MOST && s->bytes > 0) {
+        const int rc = refill(m, s, err);
+        if (rc < 0)
+            return rc;
+    }
+    s->ended = s->next == s->filled;
+    if (s->ended)
+        return 0;
+    uint32_t shared;
+    uint32_t rest;
+    const unsigned char *p = get_code(s->text + s->next, &shared);
+    p = get_code(p, &rest);
+    s->adds = rest & 1;
+    rest /= 2;
+    if (shared > s->len || rest > OG__WORD_MOST - shared || p + rest > s->text + s->filled)
+        return other_bytes(err);
+    memcpy(s->word + shared, p, rest);
+    s->len = shared + rest;
+    s->next = (size_t)(p + rest - s->text);
+    return 0;
 }
 
 /* Takes all sources of the least word off the heap. */
@@ -210,11 +375,9 @@ static bool take_same(struct merger *m)
     bool any = false;
     for (m->n_same = 0; m->n > 0;) {
         struct source *top = m->heap[0];
-        bool adds;
         if (m->n_same > 0 && comes_before(m->same[0], top))
             break;
-        (void)word_of(top, &adds);
-        any = any || adds;
+        any = any || top->adds;
         m->same[m->n_same++] = top;
         m->heap[0] = m->heap[--m->n];
         if (m->n > 0)
@@ -231,32 +394,58 @@ static void push(struct merger *m, struct source *s)
     m->heap[i] = s;
 }
 
-static int merge_all(struct merger *m, og_word_fn *each, void *arg, int64_t *n, struct og_err *err)
+typedef int merged_fn(void *arg, const struct og_word *word, bool adds, bool *counts,
+                      struct og_err *err);
+
+static int merge_all(struct merger *m, merged_fn *each, void *arg, uint64_t *n, struct og_err *err)
 {
     int rc = 0;
     for (*n = 0; m->n > 0;) {
-        bool unused;
+        bool counts;
         const bool adds = take_same(m);
-        const struct og_word word = word_of(m->same[0], &unused);
-        if (adds)
-            OG_TRY(each(arg, &word, err));
-        const uint32_t of_word = adds ? (uint32_t)(*n)++ : OG__NO_WORD;
+        const struct og_word word = {m->same[0]->word, m->same[0]->len};
+        OG_TRY(each(arg, &word, adds, &counts, err));
+        const uint32_t number = counts ? (uint32_t)(*n)++ : OG__NO_WORD;
         if (*n >= UINT32_MAX - 1)
             OG_TRY(og__fail(err, -EINVAL, "at most 4294967293", "names: too many distinct ones"));
         for (size_t i = 0; i < m->n_same; i++) {
             struct source *s = m->same[i];
-            OG_TRY(number(m, s, of_word, err));
-            if (s->next < s->filled)
+            OG_TRY(put_number(m->r, &s->numbers, number, err));
+            OG_TRY(next_word(m, s, err));
+            if (!s->ended)
                 push(m, s);
         }
     }
-    for (size_t i = 0; i < m->r->n; i++)
-        OG_TRY(flush(m, &m->source[i], err));
+    for (size_t i = 0; i < m->n_sources; i++) {
+        struct og_word_run *run = &m->r->run[m->r->merged + i];
+        OG_TRY(flush_numbers(m->r, &m->source[i].numbers, err));
+        run->number_bytes = m->source[i].numbers.at - run->numbers;
+    }
 out:
     return rc;
 }
 
-/* Half of the memory, shared by the runs: three quarters for words, a quarter for numbers. */
+static int open_source(struct merger *m, size_t i, char *own, size_t each, struct og_err *err)
+{
+    const struct og_word_run *run = &m->r->run[m->r->merged + i];
+    struct source *s = &m->source[i];
+    const size_t codes = each / 8;
+    m->bytes = each - OG__WORD_MOST - codes;
+    *s = (struct source){.at = run->at,
+                         .bytes = run->bytes,
+                         .freed = run->at,
+                         .word = own,
+                         .text = (unsigned char *)own + OG__WORD_MOST + codes,
+                         .numbers = {.code = (unsigned char *)own + OG__WORD_MOST,
+                                     .room = codes,
+                                     .at = run->numbers}};
+    const int rc = next_word(m, s, err);
+    if (rc == 0 && !s->ended)
+        push(m, s);
+    return rc;
+}
+
+/* Half of the memory, shared by the runs: an eighth for numbers. */
 static int open_merger(struct merger *m, struct og_err *err)
 {
     struct og_word_runs *r = m->r;
@@ -265,14 +454,12 @@ static int open_merger(struct merger *m, struct og_err *err)
     if (each < LEAST_BYTES)
         return og__fail(
             err, -ENOMEM, "give twice as much --memory",
-            "--memory: too little to merge %zu parts of names, which take %zu bytes each", r->n,
-            (size_t)2 * LEAST_BYTES);
-    m->pairs = each / 4 / (2 * sizeof(uint32_t));
-    m->bytes = each - m->pairs * 2 * sizeof(uint32_t);
-    m->buffer_bytes = each * r->n;
-    m->source = calloc(r->n + 1, sizeof(*m->source));
-    m->heap = calloc(r->n + 1, sizeof(struct source *));
-    m->same = calloc(r->n + 1, sizeof(struct source *));
+            "--memory: too little to merge %zu parts of names, which take %zu bytes each",
+            m->n_sources, (size_t)2 * LEAST_BYTES);
+    m->buffer_bytes = each * m->n_sources;
+    m->source = calloc(m->n_sources + 1, sizeof(*m->source));
+    m->heap = calloc(m->n_sources + 1, sizeof(struct source *));
+    m->same = calloc(m->n_sources + 1, sizeof(struct source *));
     m->buffers = og__alloc(r->budget, m->buffer_bytes, part, err);
     if (!m->buffers)
         return -ENOMEM;
@@ -290,19 +477,16 @@ static int open_merger(struct merger *m, struct og_err *err)
     return 0;
 }
 
-int og__word_runs_merge(struct og_word_runs *r, og_word_fn *each, void *arg, int64_t *n,
-                        struct og_err *err)
+/* Merges those runs that are not merged yet. */
+static int merge(struct og_word_runs *r, merged_fn *each, void *arg, uint64_t *n,
+                 struct og_err *err)
 {
-    struct merger m = {.r = r};
+    struct merger m = {.r = r, .n_sources = r->n - r->merged};
     int rc = 0;
-    *n = 0;
-    if (r->n == 0)
-        return 0;
-    OG_TRY(OG_MIN(r->numbers = og__unnamed_file(r->folder, err), 0));
+    if (r->numbers < 0)
+        OG_TRY(OG_MIN(r->numbers = og__unnamed_file(r->folder, err), 0));
     OG_TRY(open_merger(&m, err));
     OG_TRY(merge_all(&m, each, arg, n, err));
-    close(r->fd); /* the words are not needed any more */
-    r->fd = -1;
 out:
     og__release(r->budget, m.buffers, m.buffer_bytes, part);
     free(m.source);
@@ -311,8 +495,8 @@ out:
     return rc;
 }
 
-int og__word_runs_numbers(const struct og_word_runs *r, size_t run, uint32_t *number,
-                          struct og_err *err)
+static int write_merged(void *arg, const struct og_word *word, bool adds, bool *counts,
+                        struct og_err *err)
 {
     enum { PAIRS = 4096 };
     uint32_t pair[2 * PAIRS];

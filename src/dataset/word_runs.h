@@ -50,13 +50,11 @@ static inline struct og_word og__word_set_at(const struct og_word_set *s, uint32
     return (struct og_word){s->text + s->entry[place].at, s->entry[place].len / 2};
 }
 
-/* A word being sorted: eight of its bytes as a number, and its place. */
+/* A word being sorted: eight of its bytes as a number, in halves, and its place. */
 struct og_word_key {
-    uint64_t bytes;
-    uint32_t place;
+    uint32_t high, low, place;
 };
-/* Sorts the set's words by their bytes. The keys, [s->n], overwrite its slots.
- */
+/* Sorts the set's words by their bytes. The keys, [s->n], overwrite its slots. */
 struct og_word_key *og__word_set_sort(struct og_word_set *s);
 void og__word_set_clear(struct og_word_set *s);
 
@@ -65,25 +63,32 @@ void og__word_set_clear(struct og_word_set *s);
 struct og_word_run {
     uint64_t at, bytes; /* of its words in the file */
     uint64_t n;
-    uint64_t end;     /* occurrences up to the end of it */
-    uint64_t numbers; /* words of earlier runs: its place in the file of numbers */
+    uint64_t numbers, number_bytes; /* in their file, once merged */
+    size_t into;                    /* the run whose words the numbers count, + 1; 0 = all words */
+    bool of_runs;                   /* merged from others: it has no occurrences */
+    uint64_t end;                   /* occurrences up to the end of it */
+    uint64_t places;                /* where the map has the first of them, and in how many bits */
+    unsigned place_bits;
 };
 
 struct og_word_runs {
     struct og_budget *budget;
     const char *folder;
-    int fd, numbers; /* -1 until there is a run */
-    uint64_t filled, pushed;
-    struct og_word_run *run; /* [n] */
-    size_t n, room;
-    uint64_t most; /* words of the largest run */
+    int fd, numbers;                   /* -1 until there is a run */
+    uint64_t filled, pushed, numbered; /* bytes in use */
+    struct og_word_run *run;           /* [n] */
+    size_t n, room, merged;            /* the first so many are merged */
+    uint64_t most;                     /* words of the largest run of a set */
 };
 
 void og__word_runs_init(struct og_word_runs *r, const char *folder, struct og_budget *b);
 void og__word_runs_release(struct og_word_runs *r); /* also on a zeroed one */
-/* Writes the set as a run that has the occurrences up to `end`, and empties it. */
+/* Writes the set as a run that has the occurrences up to `end`. Then each entry has the word's
+ * place in the run, `at`, and the set is good for nothing but og__word_set_clear(). */
 OG_MUST_CHECK int og__word_runs_add(struct og_word_runs *r, struct og_word_set *s, uint64_t end,
                                     struct og_err *err);
+/* Merges runs that take much disk, or are too many to be merged later. */
+OG_MUST_CHECK int og__word_runs_shrink(struct og_word_runs *r, struct og_err *err);
 /* Numbers all words of all runs, *n of them; uses half of the budget's remaining memory. */
 OG_MUST_CHECK int og__word_runs_merge(struct og_word_runs *r, og_word_fn *each, void *arg,
                                       int64_t *n, struct og_err *err);

@@ -7,17 +7,24 @@
 #include <xxhash.h>
 
 static const char part[] = "names";
-enum { FIRST_ROOM = 4096, LEAST_TEXT = 64 * 1024 };
+enum { FIRST_ROOM = 4096, LEAST_TEXT = 64 * 1024, A_SLOT = 14 };
 
-/* Half of the memory is for the text. A slot takes 16 bytes of the rest: 8, 4 while the table
- * grows, and 4 of an entry for every other slot. */
+static size_t used_slots(uint64_t room)
+{
+    return (size_t)(room / 3 * 2);
+}
+
+/* Two of three slots may be used: sorting wants no more. A slot takes 8 bytes and two thirds of an
+ * entry. At most half of the memory is for slots, the rest for text. The slots from before the
+ * table grows come on top. */
 int og__word_set_open(struct og_word_set *s, size_t bytes, struct og_budget *b, struct og_err *err)
 {
     *s = (struct og_word_set){.most_room = FIRST_ROOM};
-    while (2 * s->most_room * 16 <= bytes / 2 && s->most_room < (uint64_t)1 << 31)
+    while (2 * s->most_room * A_SLOT <= bytes / 2 && s->most_room < (uint64_t)1 << 31)
         s->most_room *= 2;
-    s->most = (size_t)s->most_room / 2;
-    s->text_room = OG_MIN(OG_MAX(bytes / 2, (size_t)LEAST_TEXT), (size_t)UINT32_MAX);
+    s->most = used_slots(s->most_room);
+    s->text_room = bytes - OG_MIN(bytes, (size_t)s->most_room * A_SLOT);
+    s->text_room = OG_MIN(OG_MAX(s->text_room, (size_t)LEAST_TEXT), (size_t)UINT32_MAX);
     if (getrandom(&s->secret, sizeof(s->secret), GRND_NONBLOCK) < 0)
         s->secret = (uint64_t)(uintptr_t)s; /* no less is known of it */
     s->room = FIRST_ROOM;
@@ -85,7 +92,7 @@ int og__word_set_find(struct og_word_set *s, const struct og_word *word, uint32_
     }
     if (s->n == s->most || s->filled + word->len > s->text_room)
         return 1;
-    if (s->n + 1 > s->room / 2) {
+    if (s->n + 1 > used_slots(s->room)) {
         const int rc = grow(s, b, err);
         return rc < 0 ? rc : og__word_set_find(s, word, hash, adds, place, b, err);
     }
@@ -118,8 +125,15 @@ static void load_bytes(const struct og_word_set *s, struct og_word_key *key, siz
 {
     for (size_t i = 0; i < n; i++) {
         const struct og_word word = og__word_set_at(s, key[i].place);
-        key[i].bytes = bytes_at(&word, depth);
+        const uint64_t bytes = bytes_at(&word, depth);
+        key[i].high = (uint32_t)(bytes >> 32);
+        key[i].low = (uint32_t)bytes;
     }
+}
+
+static uint64_t bytes_of(const struct og_word_key *key)
+{
+    return (uint64_t)key->high << 32 | key->low;
 }
 
 static void swap(struct og_word_key *a, struct og_word_key *b)
@@ -135,19 +149,22 @@ static void sort_from(const struct og_word_set *s, struct og_word_key *key, size
                       uint32_t depth)
 {
     while (n > 1 && depth <= OG__WORD_MOST) {
-        const uint64_t pivot = key[((uint64_t)n * 0x9e3779b97f4a7c15u ^ s->secret) % n].bytes;
+        const struct og_word_key *middle =
+            &key[((uint64_t)n * 0x9e3779b97f4a7c15u ^ s->secret) % n];
+        const uint64_t pivot = bytes_of(middle);
         size_t less = 0;
         size_t more = n;
         for (size_t i = 0; i < more;) {
-            if (key[i].bytes < pivot)
+            const uint64_t bytes = bytes_of(&key[i]);
+            if (bytes < pivot)
                 swap(&key[less++], &key[i++]);
-            else if (key[i].bytes > pivot)
+            else if (bytes > pivot)
                 swap(&key[i], &key[--more]);
             else
                 i++;
         }
         if (more - less > 1) {
-            const uint32_t next = depth + (uint32_t)sizeof(key->bytes);
+            const uint32_t next = depth + (uint32_t)sizeof(pivot);
             load_bytes(s, key + less, more - less, next);
             sort_from(s, key + less, more - less, next);
         }
@@ -164,7 +181,7 @@ static void sort_from(const struct og_word_set *s, struct og_word_key *key, size
 
 struct og_word_key *og__word_set_sort(struct og_word_set *s)
 {
-    struct og_word_key *key = (struct og_word_key *)s->slot; /* at least twice as many slots */
+    struct og_word_key *key = (struct og_word_key *)s->slot; /* of as many bytes or more */
     for (size_t i = 0; i < s->n; i++)
         key[i].place = (uint32_t)i;
     load_bytes(s, key, s->n, 0);

@@ -4,10 +4,13 @@
 
 #include "dataset/import/ids.h"
 #include "dataset/import/text.h"
+#include "dataset/word_map.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static uint64_t state = 88172645463325252u;
@@ -304,6 +307,120 @@ static void ids_beyond_all_memory_are_refused(void **unused)
     free(sorted);
 }
 
+/* ---- names ---- */
+
+enum { NAMES = 100000, TIMES = 8 }; /* each is put so often; the last tenth without `adds` */
+
+struct names {
+    char text[NAMES][48];
+    uint32_t number[NAMES];      /* expected */
+    uint32_t put[NAMES * TIMES]; /* in what order */
+    uint32_t *sorted;            /* [NAMES] */
+    int64_t n;
+};
+static struct names names;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(names.text[*(const uint32_t *)a], names.text[*(const uint32_t *)b]);
+}
+
+/* Most share a long beginning, some have none. */
+static void draw_names(void)
+{
+    names.sorted = calloc(NAMES, sizeof(*names.sorted));
+    for (uint32_t v = 0; v < NAMES; v++) {
+        snprintf(names.text[v], sizeof(names.text[v]), "%s%.*s%05x",
+                 v % 7 ? "https://example.org/" : "", (int)(next() % 4), "zzz",
+                 v * 40503 % 0x100000);
+        names.sorted[v] = v;
+    }
+    qsort(names.sorted, NAMES, sizeof(*names.sorted), by_name);
+    for (uint32_t i = 0, number = 0; i < NAMES; i++)
+        names.number[names.sorted[i]] = names.sorted[i] < NAMES / 10 * 9 ? number++ : OG__NO_WORD;
+    for (uint32_t i = 0; i < NAMES * TIMES; i++) {
+        const uint64_t other = next() % (i + 1);
+        names.put[i] = names.put[other];
+        names.put[other] = i % NAMES;
+    }
+    names.n = 0;
+}
+
+static struct og_word name_of(uint32_t v)
+{
+    return (struct og_word){names.text[v], (uint32_t)strlen(names.text[v])};
+}
+
+static int expect_next(void *arg, const struct og_word *word, struct og_err *err)
+{
+    (void)arg, (void)err;
+    while (names.number[*names.sorted] == OG__NO_WORD)
+        names.sorted++;
+    assert_int_equal(names.number[*names.sorted], names.n++);
+    assert_int_equal(word->len, strlen(names.text[*names.sorted]));
+    assert_memory_equal(word->text, names.text[*names.sorted++], word->len);
+    return 0;
+}
+
+static void check_taken(struct og_word_map *w, uint64_t first, size_t n)
+{
+    uint32_t number[1000];
+    og__word_map_seek(w, first);
+    for (uint64_t done = 0, some; done < n; done += some) {
+        some = OG_MIN(n - done, (uint64_t)OG_COUNT(number));
+        assert_int_equal(og__word_map_take(w, number, some, NULL), 0);
+        for (size_t i = 0; i < some; i++)
+            assert_int_equal(number[i], names.number[names.put[first + done + i]]);
+    }
+}
+
+static uint64_t on_disk(int fd)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    return (uint64_t)st.st_blocks * 512;
+}
+
+/* In so little memory that the names are merged several times. */
+static void names_become_numbers_and_take_disk_but_once(void **unused)
+{
+    (void)unused;
+    struct og_budget *b = og__budget_new(2 * OG_MIB);
+    struct og_word_map w;
+    uint64_t bytes = 0;
+    draw_names();
+    uint32_t *sorted = names.sorted;
+    assert_int_equal(og__word_map_open(&w, "/tmp", 0, b, NULL), 0);
+    for (size_t i = 0; i < (size_t)NAMES * TIMES; i++) {
+        const struct og_word word = name_of(names.put[i]);
+        assert_int_equal(
+            og__word_map_put(&w, &word, 1, names.number[names.put[i]] != OG__NO_WORD, NULL), 0);
+    }
+    for (uint32_t v = 0; v < NAMES; v++)
+        bytes += name_of(v).len;
+    const bool frees =
+        fallocate(w.runs.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 1 << 30, 4096) == 0;
+    assert_true(w.runs.n > 20 && w.runs.merged > 10);
+    assert_true(!frees || on_disk(w.runs.fd) < 2 * bytes);
+    assert_int_equal(og__word_map_sort(&w, expect_next, NULL, NULL), 0);
+    assert_int_equal(names.n, NAMES / 10 * 9);
+    assert_true(!frees || on_disk(w.runs.numbers) < 3 * (uint64_t)NAMES * TIMES);
+    check_taken(&w, 0, (size_t)NAMES * TIMES);
+    for (int i = 0; i < 20; i++)
+        check_taken(&w, next() % ((uint64_t)NAMES * TIMES - 500), 500);
+    const uint64_t before = on_disk(w.fd);
+    assert_true(before < 3 * (uint64_t)NAMES * TIMES);
+    w.last = true;
+    check_taken(&w, 0, (size_t)NAMES * TIMES);
+    assert_true(!frees || on_disk(w.fd) < before / 4);
+    uint32_t number;
+    assert_int_equal(og__word_map_take(&w, &number, 1, NULL), -EIO); /* there are no more */
+    og__word_map_close(&w);
+    assert_int_equal(og__budget_used(b), 0);
+    og__budget_free(b);
+    free(sorted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +430,7 @@ int main(void)
         cmocka_unit_test(ids_become_their_places),
         cmocka_unit_test(ids_that_do_not_fit_are_sorted_on_disk),
         cmocka_unit_test(ids_beyond_all_memory_are_refused),
+        cmocka_unit_test(names_become_numbers_and_take_disk_but_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *er
     return og__writing_goes_on(imp->observer, "sorting", "edges", done, total, err);
 }
 
-/* The most disk space in use at once: the edges being sorted, and the result. */
+/* The most disk space in use at once: the edges being sorted are freed as the result grows. */
 static int check_room(const struct og_importer *imp, int64_t expected, struct og_err *err)
 {
     const bool twice = imp->both_ways || imp->n_relations < imp->graph.n_relations;
@@ -27,9 +27,9 @@ static int check_room(const struct og_importer *imp, int64_t expected, struct og
     uint64_t more = (imp->weighted ? 4 : 0) + (imp->numbered ? 8 : 0);
     uint64_t sorted = edges * (8 + more);
     uint64_t result = edges * ((imp->graph.n_nodes <= INT32_MAX ? 4 : 8) + more);
-    uint64_t need = result + 8 * (uint64_t)og__schema_lists(&imp->graph);
-    if (2 * sorted > og__budget_left(imp->budget))
-        need += sorted;
+    const bool spills = 2 * sorted > og__budget_left(imp->budget);
+    const uint64_t need =
+        OG_MAX(spills ? sorted : 0, result) + 8 * (uint64_t)og__schema_lists(&imp->graph);
     uint64_t left = og__disk_free(imp->dir.temporary);
     if (expected < 0 || left == 0 || need <= left)
         return 0;

@@ -383,11 +383,13 @@ static int read_edges(struct edge_list *l, struct og_err *err)
     int rc;
     OG_TRY(og__edge_text_next(&l->pairs, err)); /* sets whether there are weights */
     OG_TRY(og__import_open_edges(l->imp, l->pairs.weight >= 0, expected, err));
+    l->words.last = true;
     for (l->edges = 0; l->pairs.parts > 0;) {
         OG_TRY(add_block(l, err));
         OG_TRY(tell(l, "edges", err));
         OG_TRY(og__edge_text_next(&l->pairs, err));
     }
+    l->words.last = false; /* rows of nodes are read several times */
     if (l->pairs.unread.n > 0)
         og__import_warn(l->imp, "%s: columns that are not read: %s", l->pairs.text.path,
                         og__names_text(&l->pairs.unread));
