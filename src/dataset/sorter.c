@@ -19,6 +19,7 @@
  * Memory from the budget as "edge sorter": a and b, 16 bytes an edge. With weights 8 more, with
  * numbers 16 more. */
 #include "base/temporary.h"
+#include "dataset/meta.h"
 #include "dataset/writer.h"
 
 #include <fcntl.h>
@@ -273,12 +274,15 @@ static int write_extent(struct og_edge_sorter *s, const struct edges *e, size_t 
     struct extent x = {s->scratch_end, end - first};
     if (x.n == 0)
         return 0;
-    OG_DO(write_scratch(s, e->key + first, x.n * sizeof(*e->key), err));
+    int rc;
+    OG_TRY(write_scratch(s, e->key + first, x.n * sizeof(*e->key), err));
     if (e->weight)
-        OG_DO(write_scratch(s, e->weight + first, x.n * sizeof(*e->weight), err));
+        OG_TRY(write_scratch(s, e->weight + first, x.n * sizeof(*e->weight), err));
     if (e->number)
-        OG_DO(write_scratch(s, e->number + first, x.n * sizeof(*e->number), err));
-    return add_extent(to, x, err);
+        OG_TRY(write_scratch(s, e->number + first, x.n * sizeof(*e->number), err));
+    OG_TRY(add_extent(to, x, err));
+out:
+    return rc;
 }
 
 /* Reads edges [skip, skip + n) of an array in the extent. The array begins at *at, which moves to
@@ -296,12 +300,16 @@ static int read_extent(const struct og_edge_sorter *s, struct extent x, uint64_t
                        const struct edges *out, size_t at, struct og_err *err)
 {
     uint64_t from = x.offset;
-    OG_DO(read_array(s, x, skip, n, out->key + at, sizeof(*out->key), &from, err));
+    int rc;
+    OG_TRY(read_array(s, x, skip, n, out->key + at, sizeof(*out->key), &from, err));
     if (out->weight)
-        OG_DO(read_array(s, x, skip, n, out->weight + at, sizeof(*out->weight), &from, err));
+        OG_TRY(read_array(s, x, skip, n, out->weight + at, sizeof(*out->weight), &from, err));
     if (out->number)
-        OG_DO(read_array(s, x, skip, n, out->number + at, sizeof(*out->number), &from, err));
-    return 0;
+        OG_TRY(read_array(s, x, skip, n, out->number + at, sizeof(*out->number), &from, err));
+    if (skip + n == x.n)
+        og__free_behind(s->scratch, &x.offset, from);
+out:
+    return rc;
 }
 
 /* Writes a to the scratch file, group by group. Flushes dirty pages at once: they would count
@@ -310,14 +318,16 @@ static int spill(struct og_edge_sorter *s, struct cut c, size_t n, struct extent
                  struct og_err *err)
 {
     size_t end[RANGES];
-    OG_DO(open_scratch(s, err));
+    int rc;
+    OG_TRY(open_scratch(s, err));
     uint64_t from = s->scratch_end;
     partition(c, &s->a, &s->b, n, end);
     for (size_t r = 0; r < RANGES; r++)
-        OG_DO(write_extent(s, &s->b, r ? end[r - 1] : 0, end[r], &to[r], err));
+        OG_TRY(write_extent(s, &s->b, r ? end[r - 1] : 0, end[r], &to[r], err));
     sync_file_range(s->scratch, (off_t)from, (off_t)(s->scratch_end - from), SYNC_FILE_RANGE_WRITE);
     posix_fadvise(s->scratch, 0, (off_t)from, POSIX_FADV_DONTNEED);
-    return 0;
+out:
+    return rc;
 }
 
 int64_t og__sorter_edges(const struct og_edge_sorter *s)
@@ -338,7 +348,9 @@ int og__sorter_add(struct og_edge_sorter *s, uint32_t relation, const uint32_t *
             continue;
         }
         if (s->filled == s->capacity) {
-            OG_DO(spill(s, s->top, s->filled, s->range, err));
+            int rc = spill(s, s->top, s->filled, s->range, err);
+            if (rc < 0)
+                return rc;
             s->filled = 0;
         }
         s->a.key[s->filled] = key_of(s, src[i], list + dst[i]);
@@ -417,46 +429,55 @@ static int finish_array(struct og_edge_sorter *s, struct og_npy_writer **w, enum
 
 static int begin_relation(struct og_edge_sorter *s, struct og_err *err)
 {
+    int rc;
     s->next_row = s->row[s->at];
     s->n_before = s->n_out;
-    OG_DO(create_array(s, &s->indptr, OG__INDPTR, OG__NPY_I64, err));
-    OG_DO(create_array(s, &s->indices, OG__INDICES, is_narrow(s) ? OG__NPY_I32 : OG__NPY_I64, err));
+    OG_TRY(create_array(s, &s->indptr, OG__INDPTR, OG__NPY_I64, err));
+    OG_TRY(
+        create_array(s, &s->indices, OG__INDICES, is_narrow(s) ? OG__NPY_I32 : OG__NPY_I64, err));
     if (s->opt.weighted)
-        OG_DO(create_array(s, &s->weights, OG__WEIGHTS, OG__NPY_F32, err));
+        OG_TRY(create_array(s, &s->weights, OG__WEIGHTS, OG__NPY_F32, err));
     if (s->opt.numbered)
-        OG_DO(create_array(s, &s->numbers, OG__EDGE_IDS, OG__NPY_I64, err));
-    return 0;
+        OG_TRY(create_array(s, &s->numbers, OG__EDGE_IDS, OG__NPY_I64, err));
+out:
+    return rc;
 }
 
 /* indptr up to and with `row`: all those lists start at the edge that comes next. */
 static int open_lists(struct og_edge_sorter *s, uint64_t row, struct og_err *err)
 {
     const int64_t start = s->n_out - s->n_before;
+    int rc = 0;
     for (; s->next_row <= row; s->next_row++)
-        OG_DO(og__npy_append(s->indptr, &start, 1, err));
-    return 0;
+        OG_TRY(og__npy_append(s->indptr, &start, 1, err));
+out:
+    return rc;
 }
 
 static int end_relation(struct og_edge_sorter *s, struct og_err *err)
 {
-    OG_DO(open_lists(s, s->row[s->at + 1], err));
-    OG_DO(finish_array(s, &s->indptr, OG__INDPTR, err));
-    OG_DO(finish_array(s, &s->indices, OG__INDICES, err));
-    OG_DO(finish_array(s, &s->weights, OG__WEIGHTS, err));
-    OG_DO(finish_array(s, &s->numbers, OG__EDGE_IDS, err));
+    int rc;
+    OG_TRY(open_lists(s, s->row[s->at + 1], err));
+    OG_TRY(finish_array(s, &s->indptr, OG__INDPTR, err));
+    OG_TRY(finish_array(s, &s->indices, OG__INDICES, err));
+    OG_TRY(finish_array(s, &s->weights, OG__WEIGHTS, err));
+    OG_TRY(finish_array(s, &s->numbers, OG__EDGE_IDS, err));
     s->opt.graph->relation[s->at].n_edges = s->n_out - s->n_before;
-    return 0;
+out:
+    return rc;
 }
 
 /* Moves to the relation of the list. */
 static int go_to_list(struct og_edge_sorter *s, uint64_t row, struct og_err *err)
 {
+    int rc = 0;
     while (row >= s->row[s->at + 1]) {
-        OG_DO(end_relation(s, err));
+        OG_TRY(end_relation(s, err));
         s->at++;
-        OG_DO(begin_relation(s, err));
+        OG_TRY(begin_relation(s, err));
     }
-    return 0;
+out:
+    return rc;
 }
 
 static int append_indices(struct og_edge_sorter *s, const uint64_t *key, size_t n,
@@ -490,6 +511,7 @@ static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t
 {
     const uint64_t end = (uint64_t)s->row[s->at + 1] << s->node_bits;
     size_t kept = 0;
+    int rc = 0;
     for (*done = 0; *done < n && e->key[*done] < end; (*done)++) {
         const uint64_t key = e->key[*done];
         const float weight = e->weight ? e->weight[*done] : 0;
@@ -501,19 +523,20 @@ static int emit_relation(struct og_edge_sorter *s, const struct edges *e, size_t
         s->last_weight = weight;
         if (key >> s->node_bits >= s->next_row) {
             s->n_fed++;
-            OG_DO(open_lists(s, key >> s->node_bits, err));
+            OG_TRY(open_lists(s, key >> s->node_bits, err));
         }
         move_edge(e, *done, e, kept++);
         s->n_out++;
     }
     add_fingerprints(s, e->key, kept);
     for (size_t i = 0; i < kept; i += OUT_ROWS)
-        OG_DO(append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err));
+        OG_TRY(append_indices(s, e->key + i, OG_MIN(kept - i, (size_t)OUT_ROWS), err));
     if (e->weight)
-        OG_DO(og__npy_append(s->weights, e->weight, (int64_t)kept, err));
+        OG_TRY(og__npy_append(s->weights, e->weight, (int64_t)kept, err));
     if (e->number)
-        OG_DO(og__npy_append(s->numbers, e->number, (int64_t)kept, err));
-    return 0;
+        OG_TRY(og__npy_append(s->numbers, e->number, (int64_t)kept, err));
+out:
+    return rc;
 }
 
 static int emit(struct og_edge_sorter *s, const struct edges *e, size_t n, struct og_err *err)
@@ -602,11 +625,14 @@ static int sort_extents(struct og_edge_sorter *s, const struct extents *e, uint6
     if (e->edges > s->capacity)
         return bits == 0 ? stream_extents(s, e, err) : split_extents(s, e, c, err);
     size_t at = 0;
+    int rc = 0;
     for (size_t i = 0; i < e->n; i++) {
-        OG_DO(read_extent(s, e->list[i], 0, e->list[i].n, &s->a, at, err));
+        OG_TRY(read_extent(s, e->list[i], 0, e->list[i].n, &s->a, at, err));
         at += e->list[i].n;
     }
-    return sort_and_emit(s, c, at, err);
+    OG_TRY(sort_and_emit(s, c, at, err));
+out:
+    return rc;
 }
 
 /* ---- the end ---- */

@@ -90,13 +90,56 @@ static uint64_t first_of(const struct og_word_map *w, size_t run)
 static int flush(struct og_word_map *w, struct og_err *err)
 {
     const size_t bytes = w->filled * sizeof(*w->buffer);
-    const uint64_t at = (w->puts - w->filled) * sizeof(*w->buffer);
-    if (w->fd < 0)
-        OG_DO(OG_MIN(w->fd = og__unnamed_file(w->runs.folder, err), 0));
-    OG_DO(og__write_all(w->fd, w->buffer, bytes, (off_t)at, part, err));
-    og__write_behind(w->fd, &w->pushed, at + bytes);
+    const uint64_t at = (w->puts - w->filled - first_of(w, w->runs.n)) * sizeof(*w->buffer);
+    int rc = 0;
+    if (w->fresh < 0)
+        OG_TRY(OG_MIN(w->fresh = og__unnamed_file(w->runs.folder, err), 0));
+    OG_TRY(og__write_all(w->fresh, w->buffer, bytes, (off_t)at, w->runs.folder, err));
+    og__write_behind(w->fresh, &w->fresh_pushed, at + bytes);
     w->filled = 0;
-    return 0;
+out:
+    return rc;
+}
+
+/* Fresh places, in the set, become places in the run. */
+static int pack_run(struct og_word_map *w, struct og_word_run *run, struct og_err *err)
+{
+    const uint64_t n = run->end - first_of(w, w->runs.n - 1);
+    uint64_t freed = 0;
+    int rc = 0;
+    if (w->fd < 0)
+        OG_TRY(OG_MIN(w->fd = og__unnamed_file(w->runs.folder, err), 0));
+    run->places = w->written;
+    while (run->n > (uint64_t)1 << run->place_bits)
+        run->place_bits++;
+    for (uint64_t done = 0, some; done < n; done += some) {
+        some = OG_MIN(n - done, (uint64_t)BUFFER);
+        OG_TRY(og__read_all(w->fresh, w->buffer, (size_t)some * sizeof(*w->buffer),
+                            (off_t)(done * sizeof(*w->buffer)), part, err));
+        og__free_behind(w->fresh, &freed, (done + some) * sizeof(*w->buffer));
+        for (size_t i = 0; i < some; i++)
+            w->buffer[i] = w->set.entry[w->buffer[i]].at;
+        const size_t bytes = pack(w->buffer, (size_t)some, run->place_bits, w->packed);
+        OG_TRY(og__write_all(w->fd, w->packed, bytes, (off_t)w->written, w->runs.folder, err));
+        w->written += bytes;
+        og__write_behind(w->fd, &w->pushed, w->written);
+    }
+    w->fresh_pushed = 0;
+    if (ftruncate(w->fresh, 0) < 0)
+        OG_TRY(og__fail_errno(err, -errno, NULL, "%s: cannot truncate", part));
+out:
+    return rc;
+}
+
+static int end_run(struct og_word_map *w, struct og_err *err)
+{
+    int rc;
+    OG_TRY(flush(w, err));
+    OG_TRY(og__word_runs_add(&w->runs, &w->set, w->puts, err));
+    OG_TRY(pack_run(w, &w->runs.run[w->runs.n - 1], err));
+    og__word_set_clear(&w->set);
+out:
+    return rc;
 }
 
 static int put_one(struct og_word_map *w, const struct og_word *word, uint32_t hash, bool adds,
@@ -123,13 +166,15 @@ int og__word_map_put(struct og_word_map *w, const struct og_word *word, size_t n
                      struct og_err *err)
 {
     uint32_t hash[STEP];
+    int rc = 0;
     for (size_t first = 0, some; first < n; first += some) {
         some = OG_MIN(n - first, (size_t)STEP);
         og__word_set_hash(&w->set, word + first, some, hash);
         for (size_t i = 0; i < some; i++)
-            OG_DO(put_one(w, &word[first + i], hash[i], adds, err));
+            OG_TRY(put_one(w, &word[first + i], hash[i], adds, err));
     }
-    return 0;
+out:
+    return rc;
 }
 
 int og__word_map_sort(struct og_word_map *w, og_word_fn *each, void *arg, struct og_err *err)
@@ -193,12 +238,12 @@ out:
 
 int og__word_map_take(struct og_word_map *w, uint32_t *number, size_t n, struct og_err *err)
 {
+    int rc = 0;
     for (size_t i = 0; i < n; i++, w->at++) {
         if (w->at == w->buffered + w->filled)
-            OG_DO(fill(w, err));
-        if (!has_run(w))
-            OG_DO(load_run(w, err));
+            OG_TRY(fill(w, err));
         number[i] = w->table[w->buffer[w->at - w->buffered]];
     }
-    return 0;
+out:
+    return rc;
 }

@@ -110,20 +110,22 @@ static int flush_words(struct writer *w, struct og_err *err)
 
 static int write_word(struct writer *w, const struct og_word *word, bool adds, struct og_err *err)
 {
-    size_t filled = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        const uint32_t place = key[i].place;
-        const struct og_word word = og__word_set_at(s, place);
-        const uint32_t head[2] = {s->entry[place].len, place};
-        if (filled + HEAD + word.len > WRITE_BYTES) {
-            OG_DO(append(r, buffer, filled, err));
-            filled = 0;
-        }
-        memcpy(buffer + filled, head, HEAD);
-        memcpy(buffer + filled + HEAD, word.text, word.len);
-        filled += HEAD + word.len;
-    }
-    return append(r, buffer, filled, err);
+    const uint32_t most = OG_MIN(w->len, word->len);
+    uint32_t shared = 0;
+    int rc = 0;
+    while (shared < most && w->last[shared] == word->text[shared])
+        shared++;
+    const uint32_t rest = word->len - shared;
+    if (w->filled + HEAD + rest > WRITE_BYTES)
+        OG_TRY(flush_words(w, err));
+    unsigned char *p = put_code(w->buffer + w->filled, shared);
+    p = put_code(p, 2 * rest + adds);
+    memcpy(p, word->text + shared, rest);
+    memcpy(w->last + shared, word->text + shared, rest);
+    w->filled = (size_t)(p + rest - w->buffer);
+    w->len = word->len;
+out:
+    return rc;
 }
 
 int og__word_runs_add(struct og_word_runs *r, struct og_word_set *s, uint64_t end,
@@ -450,7 +452,8 @@ static int open_merger(struct merger *m, struct og_err *err)
 {
     struct og_word_runs *r = m->r;
     const size_t left = og__budget_left(r->budget) / 2;
-    const size_t each = OG_MIN(left / OG_MAX(r->n, (size_t)1), (size_t)MOST_BYTES);
+    const size_t each = OG_MIN(left / OG_MAX(m->n_sources, (size_t)1), (size_t)MOST_BYTES);
+    int rc = 0;
     if (each < LEAST_BYTES)
         return og__fail(
             err, -ENOMEM, "give twice as much --memory",
@@ -465,16 +468,10 @@ static int open_merger(struct merger *m, struct og_err *err)
         return -ENOMEM;
     if (!m->source || !m->heap || !m->same)
         return og__fail_errno(err, -ENOMEM, NULL, "%s", part);
-    for (size_t i = 0; i < r->n; i++) {
-        char *own = m->buffers + i * each;
-        m->source[i] = (struct source){.rest = r->run[i],
-                                       .pair = (uint32_t *)own,
-                                       .text = own + m->pairs * 2 * sizeof(uint32_t)};
-        OG_DO(refill(m, &m->source[i], err));
-        if (m->source[i].filled > 0)
-            push(m, &m->source[i]);
-    }
-    return 0;
+    for (size_t i = 0; i < m->n_sources; i++)
+        OG_TRY(open_source(m, i, m->buffers + i * each, each, err));
+out:
+    return rc;
 }
 
 /* Merges those runs that are not merged yet. */
@@ -498,15 +495,66 @@ out:
 static int write_merged(void *arg, const struct og_word *word, bool adds, bool *counts,
                         struct og_err *err)
 {
-    enum { PAIRS = 4096 };
-    uint32_t pair[2 * PAIRS];
-    const struct og_word_run *of = &r->run[run];
-    for (uint64_t first = 0, n; first < of->n; first += n) {
-        n = OG_MIN(of->n - first, (uint64_t)PAIRS);
-        OG_DO(og__read_all(r->numbers, pair, (size_t)n * 2 * sizeof(*pair),
-                           (off_t)((of->numbers + first) * 2 * sizeof(*pair)), part, err));
-        for (uint64_t i = 0; i < n; i++)
-            number[pair[2 * i]] = pair[2 * i + 1];
-    }
-    return 0;
+    *counts = true;
+    return write_word(arg, word, adds, err);
+}
+
+static int merge_to_run(struct og_word_runs *r, struct og_err *err)
+{
+    struct og_word_run run = {.at = r->filled, .end = r->run[r->n - 1].end, .of_runs = true};
+    struct writer *w = og__alloc(r->budget, sizeof(*w), part, err);
+    int rc = w ? 0 : -ENOMEM;
+    OG_TRY(rc);
+    w->r = r;
+    w->filled = w->len = 0;
+    OG_TRY(merge(r, write_merged, w, &run.n, err));
+    OG_TRY(flush_words(w, err));
+    OG_TRY(new_run(r, &run, err));
+    for (; r->merged < r->n - 1; r->merged++)
+        r->run[r->merged].into = r->n;
+out:
+    og__release(r->budget, w, sizeof(*w), part);
+    return rc;
+}
+
+int og__word_runs_shrink(struct og_word_runs *r, struct og_err *err)
+{
+    const struct og_word_run *first = &r->run[r->merged];
+    const size_t n = r->n - r->merged;
+    const uint64_t old = first->of_runs ? first->bytes : 0;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        bytes += first[i].bytes;
+    const bool many = n > FEW_RUNS && bytes - old > 2 * old;
+    const bool most =
+        (n + 2) * 2 * LEAST_BYTES + sizeof(struct writer) > og__budget_left(r->budget);
+    return n > 2 && (many || most) ? merge_to_run(r, err) : 0;
+}
+
+struct final {
+    og_word_fn *each;
+    void *arg;
+};
+
+static int pass_added(void *arg, const struct og_word *word, bool adds, bool *counts,
+                      struct og_err *err)
+{
+    const struct final *f = arg;
+    *counts = adds;
+    return adds ? f->each(f->arg, word, err) : 0;
+}
+
+int og__word_runs_merge(struct og_word_runs *r, og_word_fn *each, void *arg, int64_t *n,
+                        struct og_err *err)
+{
+    struct final f = {each, arg};
+    uint64_t added = 0;
+    int rc;
+    OG_TRY(merge(r, pass_added, &f, &added, err));
+    *n = (int64_t)added;
+    close(r->fd); /* the words are not needed any more */
+    r->fd = -1;
+    rc = replace_all(r, err);
+out:
+    return rc;
 }

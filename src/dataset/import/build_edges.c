@@ -65,13 +65,15 @@ int og__import_add_edges(struct og_importer *imp, uint32_t relation, const uint3
     const bool reverses = imp->n_relations < imp->graph.n_relations;
     const uint32_t reverse = imp->n_relations + relation;
     const int64_t first = imp->n_added[relation];
-    OG_DO(og__sorter_add(imp->sorter, relation, src, dst, weight, first, n, err));
+    int rc;
+    OG_TRY(og__sorter_add(imp->sorter, relation, src, dst, weight, first, n, err));
     if (imp->both_ways)
-        OG_DO(og__sorter_add(imp->sorter, relation, dst, src, weight, first, n, err));
+        OG_TRY(og__sorter_add(imp->sorter, relation, dst, src, weight, first, n, err));
     if (reverses)
-        OG_DO(og__sorter_add(imp->sorter, reverse, dst, src, weight, first, n, err));
+        OG_TRY(og__sorter_add(imp->sorter, reverse, dst, src, weight, first, n, err));
     imp->n_added[relation] += (int64_t)n;
-    return 0;
+out:
+    return rc;
 }
 
 /* -EINVAL for very many nodes, or lists of them, with few edges. A declared count costs a few bytes
@@ -148,14 +150,16 @@ void og__edges_close(struct og_edges *e)
 int og__edges_two_rows(struct og_edges *e, struct og_err *err)
 {
     struct og_table *const ends[] = {e->src, e->dst};
+    int rc = 0;
     for (size_t i = 0; i < OG_COUNT(ends); i++) {
         if (ends[i]->ndim != 2 || ends[i]->rows != 2)
             return og__fail(err, -EINVAL, "sources in the first row, destinations in the second",
                             "%s: shape [%lld, %lld], expected [2, E]", ends[i]->name,
                             (long long)ends[i]->rows, (long long)ends[i]->columns);
-        OG_DO(og__table_take_row(ends[i], (int64_t)i, err));
+        OG_TRY(og__table_take_row(ends[i], (int64_t)i, err));
     }
-    return 0;
+out:
+    return rc;
 }
 
 int og__edges_check(const struct og_edges *e, struct og_err *err)
@@ -197,20 +201,22 @@ static int read_edges(const struct og_edges *e, struct og_edge_piece *p, int64_t
                       struct og_err *err)
 {
     int64_t m = 0;
+    int rc;
     if (e->pairs) {
-        OG_DO(og__table_read(e->pairs, p->raw, OG__EDGES_A_PIECE, n, err));
+        OG_TRY(og__table_read(e->pairs, p->raw, OG__EDGES_A_PIECE, n, err));
     } else {
-        OG_DO(og__table_read(e->src, p->raw, OG__EDGES_A_PIECE, n, err));
-        OG_DO(og__table_read(e->dst, p->raw + OG__EDGES_A_PIECE, OG__EDGES_A_PIECE, &m, err));
+        OG_TRY(og__table_read(e->src, p->raw, OG__EDGES_A_PIECE, n, err));
+        OG_TRY(og__table_read(e->dst, p->raw + OG__EDGES_A_PIECE, OG__EDGES_A_PIECE, &m, err));
         if (m != *n)
-            OG_DO(short_table(m < *n ? e->dst : e->src, err));
+            OG_TRY(short_table(m < *n ? e->dst : e->src, err));
     }
     if (e->weights) {
-        OG_DO(og__table_read(e->weights, p->raw_weight, *n, &m, err));
+        OG_TRY(og__table_read(e->weights, p->raw_weight, *n, &m, err));
         if (m != *n)
-            OG_DO(short_table(e->weights, err));
+            OG_TRY(short_table(e->weights, err));
     }
-    return 0;
+out:
+    return rc;
 }
 
 static int bad_end(const struct og_importer *imp, const struct og_table *t, int64_t row, int64_t id,
@@ -264,24 +270,28 @@ static int convert_weights(const struct og_table *t, int64_t first, size_t n,
 static int next_piece(const struct og_importer *imp, const struct og_edges *e, int64_t done,
                       struct og_edge_piece *p, int64_t *n, struct og_err *err)
 {
-    OG_DO(read_edges(e, p, n, err));
-    OG_DO(convert_ends(imp, e, done, (size_t)*n, p, err));
+    int rc;
+    OG_TRY(read_edges(e, p, n, err));
+    OG_TRY(convert_ends(imp, e, done, (size_t)*n, p, err));
     if (e->weights)
-        OG_DO(convert_weights(e->weights, done, (size_t)*n, p, err));
+        OG_TRY(convert_weights(e->weights, done, (size_t)*n, p, err));
     if (*n < OG__EDGES_A_PIECE && e->weights) { /* the last */
         og__import_tell_changed(imp, e->weights, &p->changed, "f32");
         p->changed = (struct og_changed){.n = 0};
     }
-    return 0;
+out:
+    return rc;
 }
 
 static int rewind_edges(const struct og_edges *e, struct og_err *err)
 {
     struct og_table *const tables[] = {e->pairs, e->src, e->dst, e->weights};
+    int rc = 0;
     for (size_t i = 0; i < OG_COUNT(tables); i++)
         if (tables[i])
-            OG_DO(og__table_rewind(tables[i], err));
-    return 0;
+            OG_TRY(og__table_rewind(tables[i], err));
+out:
+    return rc;
 }
 
 int og__import_take_piece(struct og_importer *imp, struct og_err *err)

@@ -51,6 +51,7 @@ enum { IDS_ARE_LARGE = 1, IDS_ARE_WORDS };
 static int mark_block(struct edge_list *l, struct og_err *err)
 {
     uint64_t most = 0;
+    int rc = 0;
     for (size_t i = 0; i < l->pairs.parts; i++) {
         most = OG_MAX(most, l->pairs.part[i].most);
         l->zeros = l->zeros || l->pairs.part[i].zeros;
@@ -68,10 +69,11 @@ static int mark_block(struct edge_list *l, struct og_err *err)
     }
     for (size_t i = 0; i < l->pairs.parts; i++) {
         const struct og_edge_text_part *p = &l->pairs.part[i];
-        OG_DO(og__ids_mark(&l->ids, p->src, p->n, err));
-        OG_DO(og__ids_mark(&l->ids, p->dst, p->n, err));
+        OG_TRY(og__ids_mark(&l->ids, p->src, p->n, err));
+        OG_TRY(og__ids_mark(&l->ids, p->dst, p->n, err));
     }
-    return 0;
+out:
+    return rc;
 }
 
 static int tell(const struct edge_list *l, const char *stage, struct og_err *err)
@@ -191,49 +193,56 @@ enum { WORDS = 512, ZIPPED = 8 }; /* at a time; about how much longer a gzipped 
 static int put_ends(struct edge_list *l, const uint64_t *id, size_t n, struct og_err *err)
 {
     struct og_word word[WORDS];
+    int rc = 0;
     for (size_t first = 0, some; first < n; first += some) {
         some = OG_MIN(n - first, (size_t)WORDS);
         og__edge_text_words(&l->pairs, id + first, some, word);
-        OG_DO(og__word_map_put(&l->words, word, some, true, err));
+        OG_TRY(og__word_map_put(&l->words, word, some, true, err));
     }
-    return 0;
+out:
+    return rc;
 }
 
 static int put_edges(struct edge_list *l, struct og_err *err)
 {
-    OG_DO(og__edge_text_rewind(&l->pairs, err));
+    int rc;
+    OG_TRY(og__edge_text_rewind(&l->pairs, err));
     l->edges = 0;
     do {
-        OG_DO(og__edge_text_next(&l->pairs, err));
+        OG_TRY(og__edge_text_next(&l->pairs, err));
         for (size_t i = 0; i < l->pairs.parts; i++) {
             const struct og_edge_text_part *p = &l->pairs.part[i];
             og__add_kinds(&l->imp->named.kinds, &p->kinds);
-            OG_DO(put_ends(l, p->src, p->n, err));
-            OG_DO(put_ends(l, p->dst, p->n, err));
+            OG_TRY(put_ends(l, p->src, p->n, err));
+            OG_TRY(put_ends(l, p->dst, p->n, err));
             l->edges += (int64_t)p->n;
         }
-        OG_DO(tell(l, "finding names", err));
+        OG_TRY(tell(l, "finding names", err));
     } while (l->pairs.parts > 0);
-    return 0;
+out:
+    return rc;
 }
 
 /* Nodes of edges and of CSV files; and lists, which have no others. */
 static int name_nodes(struct edge_list *l, struct og_err *err)
 {
     struct og_importer *imp = l->imp;
+    int rc;
     l->pairs.words = true;
-    OG_DO(og__word_map_open(&l->words, imp->dir.temporary,
-                            (l->pairs.text.zipped ? ZIPPED : 1) * l->pairs.text.file_bytes,
-                            imp->budget, err));
+    OG_TRY(og__word_map_open(&l->words, imp->dir.temporary,
+                             (l->pairs.text.zipped ? ZIPPED : 1) * l->pairs.text.file_bytes,
+                             imp->budget, err));
     imp->named.words = &l->words;
-    OG_DO(put_edges(l, err));
+    OG_TRY(put_edges(l, err));
     if (l->is_folder) {
         for (size_t i = 0; i < OG_COUNT(by_id_nodes); i++)
-            OG_DO(read_node_ids(l, by_id_nodes[i], err));
+            OG_TRY(read_node_ids(l, by_id_nodes[i], err));
         for (size_t i = 0; og__by_id_lists[i]; i++)
-            OG_DO(read_node_ids(l, og__by_id_lists[i], err));
+            OG_TRY(read_node_ids(l, og__by_id_lists[i], err));
     }
-    return og__named_resolve(imp, &l->no_number, err);
+    rc = og__named_resolve(imp, &l->no_number, err);
+out:
+    return rc;
 }
 
 static int no_edges(const struct edge_list *l, struct og_err *err)
@@ -325,15 +334,17 @@ static int take_part(struct edge_list *l, const struct og_edge_text_part *p, str
     uint64_t *const lists[] = {p->src, p->dst};
     enum { STEP = 512 };
     uint32_t rank[STEP];
+    int rc = 0;
     for (size_t i = 0; i < OG_COUNT(lists); i++) {
         for (size_t first = 0; first < p->n; first += STEP) {
             size_t n = OG_MIN(p->n - first, (size_t)STEP);
-            OG_DO(l->imp->named.words ? og__word_map_take(&l->words, rank, n, err)
-                                      : og__ids_take(&l->ids, lists[i] + first, n, rank, err));
+            OG_TRY(l->imp->named.words ? og__word_map_take(&l->words, rank, n, err)
+                                       : og__ids_take(&l->ids, lists[i] + first, n, rank, err));
             memcpy((uint32_t *)lists[i] + first, rank, n * sizeof(*rank));
         }
     }
-    return 0;
+out:
+    return rc;
 }
 
 static int rank_block(struct edge_list *l, struct og_err *err)
@@ -342,23 +353,27 @@ static int rank_block(struct edge_list *l, struct og_err *err)
         og__pool_run(l->imp->pool, l->pairs.parts, rank_part, l);
         return 0;
     }
+    int rc = 0;
     for (size_t i = 0; i < l->pairs.parts; i++)
-        OG_DO(take_part(l, &l->pairs.part[i], err));
-    return 0;
+        OG_TRY(take_part(l, &l->pairs.part[i], err));
+out:
+    return rc;
 }
 
 static int add_block(struct edge_list *l, struct og_err *err)
 {
     const bool reverse = l->imp->opt->reverse;
-    OG_DO(rank_block(l, err));
+    int rc;
+    OG_TRY(rank_block(l, err));
     for (size_t i = 0; i < l->pairs.parts; i++) {
         const struct og_edge_text_part *p = &l->pairs.part[i];
         const uint32_t *from = (const uint32_t *)(reverse ? p->dst : p->src);
         const uint32_t *to = (const uint32_t *)(reverse ? p->src : p->dst);
-        OG_DO(og__import_add_edges(l->imp, 0, from, to, p->weight, p->n, err));
+        OG_TRY(og__import_add_edges(l->imp, 0, from, to, p->weight, p->n, err));
         l->edges += (int64_t)p->n;
     }
-    return 0;
+out:
+    return rc;
 }
 
 /* Reads the text once more, for columns of edges. */
@@ -450,20 +465,23 @@ static int import_file(struct edge_list *l, struct og_err *err)
 {
     struct og_importer *imp = l->imp;
     int64_t rows = -1;
+    int rc = 0;
     if (l->is_folder)
-        OG_DO(og__import_npy_rows(imp, &rows, err));
+        OG_TRY(og__import_npy_rows(imp, &rows, err));
     if (rows >= 0) {
-        OG_DO(og__import_set_nodes(imp, rows, err));
+        OG_TRY(og__import_set_nodes(imp, rows, err));
         l->pairs.limit = (uint64_t)rows;
     } else {
         l->renumber = l->pairs.takes_words = !imp->opt->keep_ids;
         imp->claimed = imp->opt->keep_ids;
-        OG_DO(find_nodes(l, err));
-        OG_DO(og__edge_text_rewind(&l->pairs, err));
+        OG_TRY(find_nodes(l, err));
+        OG_TRY(og__edge_text_rewind(&l->pairs, err));
     }
-    OG_DO(read_edges(l, err));
-    OG_DO(load_ids(l, err));
-    return og__import_nodes_of(imp, l->is_folder, err);
+    OG_TRY(read_edges(l, err));
+    OG_TRY(load_ids(l, err));
+    OG_TRY(og__import_nodes_of(imp, l->is_folder, err));
+out:
+    return rc;
 }
 
 static int import_edgelist(struct og_importer *imp, struct og_err *err)
