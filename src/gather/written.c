@@ -76,13 +76,12 @@ int og__written_open(struct og_written **out, const struct og_group *of, uint32_
         return og__fail_errno(err, -ENOMEM, NULL, "embeddings");
     *w = (struct og_written){.of = of, .budget = b, .n_rows = (uint32_t)of->n_nodes, .touched = -1};
     w->left.budget = b;
-    OG_TRY(og__writes_open(&w->writes, n_slots, b, err));
+    OG_DO(og__writes_open(&w->writes, n_slots, b, err));
     w->changed = og__alloc(b, there_bytes(w->n_rows), TABLES, err);
-    OG_TRY(w->changed ? 0 : -ENOMEM);
+    OG_DO(w->changed ? 0 : -ENOMEM);
     memset(w->changed, 0, there_bytes(w->n_rows));
-    OG_TRY(opt->foreseen > 0 ? og__ahead_open(w, opt, err) : open_behind(w, in_flight, err));
-out:
-    return rc;
+    OG_DO(opt->foreseen > 0 ? og__ahead_open(w, opt, err) : open_behind(w, in_flight, err));
+    return 0;
 }
 
 void og__written_close(struct og_written *w)

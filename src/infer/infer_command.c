@@ -111,14 +111,14 @@ static int open_inference(struct og_inference *f, const char *dataset, const cha
 {
     OG_DO(og__alone(opt, err));
     og__infer_begins(f);
-    OG_TRY(og__nn_find(&f->ops, opt->device, err));
-    OG_TRY(og__checkpoint_shape(checkpoint, &f->config, err));
-    OG_TRY(og__checkpoint_check_types(checkpoint, dataset, err));
-    OG_TRY(resolve_options(f, checkpoint, opt, err));
-    OG_TRY(og__graph_open(dataset, &f->ds, err));
-    OG_TRY(og__checkpoint_columns(checkpoint, f->ds, &f->log, err));
-    OG_TRY(og__checkpoint_classes(checkpoint, f->ds, false, judges ? &f->log : NULL, err));
-    OG_TRY(check_shape(f, err));
+    OG_DO(og__nn_find(&f->ops, opt->device, err));
+    OG_DO(og__checkpoint_shape(checkpoint, &f->config, err));
+    OG_DO(og__checkpoint_check_types(checkpoint, dataset, err));
+    OG_DO(resolve_options(f, checkpoint, opt, err));
+    OG_DO(og__graph_open(dataset, &f->ds, err));
+    OG_DO(og__checkpoint_columns(checkpoint, f->ds, &f->log, err));
+    OG_DO(og__checkpoint_classes(checkpoint, f->ds, false, judges ? &f->log : NULL, err));
+    OG_DO(check_shape(f, err));
     f->degrees = f->degrees_of_others = og__model_wants_degrees(&f->config);
     OG_DO(og__infer_take(f, err));
     return open_model(f, checkpoint, err);

@@ -163,8 +163,8 @@ int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
                             .best = {.fd = -1}};
     l->room_bytes = room_bytes(f);
     l->room = og__alloc(b, l->room_bytes, MODEL, err);
-    OG_TRY(l->room ? 0 : -ENOMEM);
-    OG_TRY(og__home_open(&l->home, folder, f->graph, opt->resume, &l->io, b, err));
+    OG_DO(l->room ? 0 : -ENOMEM);
+    OG_DO(og__home_open(&l->home, folder, f->graph, opt->resume, &l->io, b, err));
     for (uint32_t k = 0; k < f->graph->n_groups; k++) {
         const struct og_group *group = &f->graph->group[k];
         if (group->state == 0)
@@ -176,7 +176,7 @@ int og__learnt_open(struct og_learnt **out, const struct og_workload *f,
                             .n_rows = group->n_nodes,
                             .dim = og__row_dim(group),
                             .record = group->dim};
-        OG_TRY(reserve(l, t, (uint32_t)rows_of_batch(f, k), err));
+        OG_DO(reserve(l, t, (uint32_t)rows_of_batch(f, k), err));
     }
     return 0;
 }
@@ -461,15 +461,14 @@ static int init_table(struct og_learnt *l, struct table *t, const struct og_tens
     const struct og_tensor wanted = values_of(t), *from;
     const size_t row = (size_t)t->dim * sizeof(float);
     uint64_t *there = og__home_there(l->home, t->group);
-    int rc;
-    OG_TRY(find(f, &wanted, &from, err));
+    OG_DO(find(f, &wanted, &from, err));
     for (size_t first = 0, n; first < (size_t)t->n_rows; first += n) {
         n = OG_MIN(rows_at_once(t), (size_t)t->n_rows - first);
-        OG_TRY(og__tensors_load(f, from, first * row, n * row, l->room, err));
+        OG_DO(og__tensors_load(f, from, first * row, n * row, l->room, err));
         widen(l->room, n, (size_t)t->dim, (size_t)t->record);
         for (size_t i = 0; i < n; i++) {
-            OG_TRY(og__home_put(l->home, t->group, (uint32_t)(first + i),
-                                l->room + i * (size_t)t->record, err));
+            OG_DO(og__home_put(l->home, t->group, (uint32_t)(first + i),
+                               l->room + i * (size_t)t->record, err));
             og__bits_add(there, first + i);
         }
     }

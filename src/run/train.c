@@ -282,11 +282,11 @@ static int start_run(struct og_trainer *t, struct og_err *err)
     OG_DO(og__type_scores_open(&t->by_type, &s->workload, s->learner.model, t->ranks->comm->n,
                                t->ranks->comm->rank, s->budget, err));
     if (s->config.stores_rows)
-        OG_TRY(og__learnt_open(&t->learnt, &s->workload, &s->config.opt, s->path.gather,
-                               t->dir.path, s->budget, err));
+        OG_DO(og__learnt_open(&t->learnt, &s->workload, &s->config.opt, s->path.gather, t->dir.path,
+                              s->budget, err));
     if (s->config.opt.init)
-        OG_TRY(load_init(t, err));
-    OG_TRY(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
+        OG_DO(load_init(t, err));
+    OG_DO(og__steps_open(&t->steps, s->learner.model, &s->config.opt, s->budget, err));
     t->steps.learnt = t->learnt;
     OG_DO(og__shares_open(&t->shares, t->ranks->comm, &t->steps, s->learner.ops, &s->config.log,
                           s->budget, err));

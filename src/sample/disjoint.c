@@ -372,7 +372,6 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
 {
     const struct og_list_times *of = og__hop_times(h);
     struct search search[SEARCHES];
-    int rc = 0;
     for (uint32_t first = h->first, m; first < h->block->n_dst; first += m) {
         m = OG_MIN(h->block->n_dst - first, (uint32_t)SEARCHES);
         find_allowed(h, first, search, m);
@@ -382,7 +381,7 @@ static int sample_in_memory(struct og_hop *h, struct og_err *err)
                                          .n = s->end - s->low,
                                          .order = of && of->order ? of->order + s->begin : NULL};
             og__begin_list(h, first + i);
-            OG_TRY(sample_node(h, first + i, &a, NULL, err));
+            OG_DO(sample_node(h, first + i, &a, NULL, err));
         }
     }
     return og__flush_edges(h, err);

@@ -309,10 +309,10 @@ static int start_session(struct og_session *s, const char *dataset,
     OG_DO(name_stores(s, err));
     OG_DO(open_dataset(s, dataset, err));
     resolve_weights(s);
-    OG_TRY(check_timeline(s, err));
-    OG_TRY(og__session_resolve_task(s, err));
-    OG_TRY(take_names(s, err));
-    OG_TRY(og__pool_open(&s->pool, s->config.opt.threads, err));
+    OG_DO(check_timeline(s, err));
+    OG_DO(og__session_resolve_task(s, err));
+    OG_DO(take_names(s, err));
+    OG_DO(og__pool_open(&s->pool, s->config.opt.threads, err));
     s->memory.limit = og__own_memory(&s->config);
     s->budget = og__budget_new(OG_MAX(s->memory.limit, s->opening));
     if (!s->budget)

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/scratch.h"
+#include "learn/rows_home.h"
 #include "nn/nn.h"
 #include "nn/row_optimizers.h"
 #include "options/options.h"
@@ -221,7 +222,6 @@ int og__session_store_rows(struct og_session *s, struct og_err *err)
 {
     struct og_options *opt = &s->config.opt;
     const struct og_graph *g = s->workload.graph;
-    int rc = 0;
     if (s->config.checkpoint && s->config.opt.embedding > 0)
         return find_rows(s, err);
     if (!s->config.stores_rows)
@@ -235,7 +235,7 @@ int og__session_store_rows(struct og_session *s, struct og_err *err)
     OG_DO(check_options(&s->config, err));
     if (opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
-    OG_TRY(make_folder(s, err));
+    OG_DO(make_folder(s, err));
     for (uint32_t k = 0; k < g->n_groups; k++)
         if (g->group[k].dim == 0)
             OG_DO(store_group(s, k, err));

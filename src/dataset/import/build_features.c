@@ -393,7 +393,7 @@ static int convert_rows(struct og_importer *imp, const struct og_piece *p, int64
                               to->dtype, err));
         if (changed)
             compare_row(p, first, i, to, row, out, changed);
-        OG_TRY(w ? og__npy_append(w, out, 1, err) : 0);
+        OG_DO(w ? og__npy_append(w, out, 1, err) : 0);
     }
     return 0;
 }

@@ -177,15 +177,13 @@ static int get_meta(const struct reader *r, const yaml_node_t *map, struct og_gb
     OG_DO(get_text(r, map, "dataset_name", &m->name));
     OG_DO(find(r, map, "graph", YAML_MAPPING_NODE, true, &graph));
     name_unread(r, graph, graph_keys);
-    OG_TRY(get_list(r, graph, "nodes", true, get_nodes, sizeof(*m->graph.nodes), &m->graph.nodes,
-                    &m->graph.n_nodes));
-    OG_TRY(get_data_list(r, graph, "edges", true, &m->graph.edges, &m->graph.n_edges));
-    OG_TRY(
-        get_data_list(r, graph, "feature_data", false, &m->graph.features, &m->graph.n_features));
-    OG_TRY(get_data_list(r, map, "feature_data", false, &m->features, &m->n_features));
-    OG_TRY(get_list(r, map, "tasks", false, get_task, sizeof(*m->tasks), &m->tasks, &m->n_tasks));
-out:
-    return rc;
+    OG_DO(get_list(r, graph, "nodes", true, get_nodes, sizeof(*m->graph.nodes), &m->graph.nodes,
+                   &m->graph.n_nodes));
+    OG_DO(get_data_list(r, graph, "edges", true, &m->graph.edges, &m->graph.n_edges));
+    OG_DO(get_data_list(r, graph, "feature_data", false, &m->graph.features, &m->graph.n_features));
+    OG_DO(get_data_list(r, map, "feature_data", false, &m->features, &m->n_features));
+    OG_DO(get_list(r, map, "tasks", false, get_task, sizeof(*m->tasks), &m->tasks, &m->n_tasks));
+    return 0;
 }
 
 /* ---- the document ---- */
