@@ -69,6 +69,16 @@ static void drop(struct og_answerer *w, struct growing *a)
     *a = (struct growing){0};
 }
 
+static void drop_arrays(struct og_answerer *w)
+{
+    struct growing *const arrays[] = {&w->order, &w->nodes, &w->index, &w->features, &w->made};
+    for (size_t i = 0; i < OG_COUNT(arrays); i++)
+        drop(w, arrays[i]);
+    og__places_release(&w->places);
+    og__batch_release(&w->sampled);
+    og__batch_init(&w->sampled, w->p->s->budget);
+}
+
 /* ---- a worker ---- */
 
 static int open_worker(struct og_answerer *w, struct og_err *err)
@@ -103,11 +113,7 @@ static void close_worker(struct og_answerer *w)
     for (uint32_t k = 0; w->reader && k < g->n_groups; k++)
         og__reader_close(w->reader[k]);
     og__sampler_close(w->sampler);
-    og__batch_release(&w->sampled);
-    og__places_release(&w->places);
-    struct growing *const arrays[] = {&w->order, &w->nodes, &w->index, &w->features, &w->made};
-    for (size_t i = 0; i < OG_COUNT(arrays); i++)
-        drop(w, arrays[i]);
+    drop_arrays(w);
     free(w->time);
     free(w->seeds);
     free(w->rows);
@@ -295,23 +301,22 @@ static int answer(struct og_answerer *w, const struct og_asked *r, struct og_err
     return rc;
 }
 
+/* While nobody else works: all that earlier requests have grown. */
+static int drop_all(struct og_predictor *p, struct og_err *err)
+{
+    for (int i = 0; i < p->n_threads; i++)
+        drop_arrays(&p->worker[i]);
+    return og__model_reserve(p->s->learner.model, &p->s->workload.caps, false, err);
+}
+
 /* A request that needs more than there is leaves all of it to others. */
 static int lack_memory(struct og_answerer *w, struct og_err *err)
 {
-    struct og_predictor *p = w->p;
     const uint32_t rows = w->sampled.batch.n_ids;
-    struct growing *const arrays[] = {&w->order, &w->nodes, &w->index, &w->features, &w->made};
-    for (size_t i = 0; i < OG_COUNT(arrays); i++)
-        drop(w, arrays[i]);
-    og__places_release(&w->places);
-    og__batch_release(&w->sampled);
-    og__batch_init(&w->sampled, p->s->budget);
-    pthread_mutex_lock(&p->computing);
-    const int rc = og__model_reserve(p->s->learner.model, &p->s->workload.caps, false, NULL);
-    pthread_mutex_unlock(&p->computing);
+    *err = (struct og_err){0};
+    const int rc = drop_all(w->p, err);
     if (rc < 0)
         return rc;
-    *err = (struct og_err){0};
     return og__fail(err, -ENOMEM,
                     "give more memory, fewer nodes at a time (batch), or a fanout: the "
                     "neighbourhoods are then sampled",
@@ -319,9 +324,35 @@ static int lack_memory(struct og_answerer *w, struct og_err *err)
                     rows);
 }
 
+/* With the memory of all workers: the others end their requests first, and begin none. */
+static int answer_alone(struct og_answerer *w, const struct og_asked *r, struct og_err *err)
+{
+    struct og_predictor *p = w->p;
+    drop_arrays(w);
+    pthread_mutex_lock(&p->lock);
+    p->alone++;
+    p->working--;
+    pthread_cond_broadcast(&p->answered);
+    while (p->working > 0)
+        pthread_cond_wait(&p->answered, &p->lock);
+    p->working++;
+    pthread_mutex_unlock(&p->lock);
+    *err = (struct og_err){0};
+    int rc = drop_all(p, err);
+    if (rc == 0)
+        rc = answer(w, r, err);
+    if (rc == -ENOMEM)
+        rc = lack_memory(w, err);
+    pthread_mutex_lock(&p->lock);
+    p->alone--;
+    pthread_cond_broadcast(&p->asked);
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
 static struct og_asked *next_request(struct og_predictor *p)
 {
-    while (!p->first && !p->closing)
+    while (p->alone > 0 || (!p->first && !(p->closing && p->inside == 0)))
         pthread_cond_wait(&p->asked, &p->lock);
     struct og_asked *r = p->first;
     if (!r)
@@ -329,6 +360,7 @@ static struct og_asked *next_request(struct og_predictor *p)
     p->first = r->next;
     if (!p->first)
         p->last = &p->first;
+    p->working++;
     return r;
 }
 
@@ -342,8 +374,9 @@ static void serve(struct og_answerer *w)
         pthread_mutex_unlock(&p->lock);
         int rc = answer(w, r, &err);
         if (rc == -ENOMEM)
-            rc = lack_memory(w, &err);
+            rc = answer_alone(w, r, &err);
         pthread_mutex_lock(&p->lock);
+        p->working--;
         if (r->err && !r->err->message[0])
             *r->err = err;
         r->rc = rc;
@@ -437,9 +470,9 @@ void og_predictor_close(struct og_predictor *p)
         return;
     pthread_mutex_lock(&p->lock);
     p->closing = true;
-    pthread_cond_broadcast(&p->asked);
     while (p->inside > 0)
         pthread_cond_wait(&p->answered, &p->lock);
+    pthread_cond_broadcast(&p->asked);
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < p->n_threads; i++)
         pthread_join(p->worker[i].thread, NULL);
