@@ -18,6 +18,8 @@
 #include "options/options.h"
 #include "session/session_of_checkpoint.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,6 +199,27 @@ out:
     return rc;
 }
 
+/* JSON has no other numbers, and the largest of such a row is no class. */
+static int check_finite(const struct og_answerer *w, const struct og_pairs *pairs, size_t columns,
+                        size_t n, struct og_err *err)
+{
+    const float *made = w->made.data;
+    for (size_t i = 0; i < n * columns; i++) {
+        if (fabsf(made[i]) <= FLT_MAX)
+            continue;
+        const size_t at = i / columns;
+        char what[64];
+        if (pairs)
+            snprintf(what, sizeof(what), "edge of nodes %u and %u", w->seeds[pairs->a[at]],
+                     w->seeds[pairs->b[at]]);
+        else
+            snprintf(what, sizeof(what), "node %u", w->seeds[at]);
+        return og__fail(err, -EDOM, og__diverged_hint, "%s: the output is not a finite number",
+                        what);
+    }
+    return 0;
+}
+
 /* Outputs of the seeds, or scores of pairs of them. */
 static int compute(struct og_answerer *w, const struct og_pairs *pairs, struct og_err *err)
 {
@@ -204,8 +227,8 @@ static int compute(struct og_answerer *w, const struct og_pairs *pairs, struct o
     struct og_model *m = p->s->learner.model;
     struct og_batch *batch = &w->sampled.batch;
     const struct og_rows *rows = w->rows;
-    const size_t numbers =
-        pairs ? pairs->n * (size_t)p->edge_columns : batch->n_seeds * (size_t)p->columns;
+    const size_t columns = (size_t)(pairs ? p->edge_columns : p->columns);
+    const size_t n = pairs ? pairs->n : batch->n_seeds, numbers = n * columns;
     struct og_metrics ignored = {0};
     int rc;
     OG_TRY(grow(w, &w->made, numbers * sizeof(float), err));
@@ -218,6 +241,8 @@ static int compute(struct og_answerer *w, const struct og_pairs *pairs, struct o
         rc = og__model_fetch(m, w->made.data, pairs ? og__model_scores(m) : og__model_logits(m),
                              numbers * sizeof(float), err);
     pthread_mutex_unlock(&p->computing);
+    if (rc == 0)
+        rc = check_finite(w, pairs, columns, n, err);
 out:
     og__places_hide(&w->places, batch, &rows);
     return rc;

@@ -204,6 +204,22 @@ def test_sampled_by_node():
         assert np.abs(other(np.arange(60)) - together).max() > 1e-3
 
 
+def test_outputs_that_are_no_numbers():
+    """They are refused by the node, by serve too; other nodes are answered."""
+    checkpoint, arrays = trained(graph(), "run0", "--model", "sage"), arrays_of_a_graph()
+    arrays["x"][7] = 3e38
+    outgrow.write("extreme", **arrays)
+    far = NODES - 1  # without neighbours
+    with outgrow.Predictor(checkpoint, "extreme", **MEMORY) as predictor:
+        for call in predictor, predictor.predict:
+            with raises(outgrow.Error, "node 7: the output is not a finite number", "had training diverged?"):
+                call([far, 7])
+        assert np.isfinite(predictor([far])).all()
+    done = subprocess.run([COMMAND, "serve", "extreme", "--checkpoint", checkpoint, "--memory", "128M", "--threads", "1"], input="[7]\n", capture_output=True, text=True)
+    answer = json.loads(done.stdout.splitlines()[1])
+    assert answer["code"] == -errno.EDOM and "node 7" in answer["error"] and "diverged" in answer["hint"] and "rows" not in answer, answer
+
+
 def test_refusals():
     checkpoint = trained(graph(), "run0", "--model", "sage")
     with outgrow.Predictor(checkpoint, "graph", **MEMORY) as predictor:
