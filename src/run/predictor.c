@@ -537,6 +537,21 @@ static int refuse_hops(const struct og_predictor *p, const char *checkpoint, str
                     "%s: trained on propagated features, which are not served", checkpoint);
 }
 
+/* What one draws for all nodes of a hop together would depend on what is requested with them. */
+static int refuse_ladies(const struct og_predictor *p, struct og_err *err)
+{
+    const struct og_options *opt = &p->s->config.opt;
+    const size_t n = (size_t)p->s->workload.graph->n_relations * (size_t)opt->n_fanout;
+    bool draws = false;
+    for (size_t i = 0; i < n; i++)
+        draws |= p->s->structure.fanouts[i] > 0;
+    if (opt->sampler != OG_SAMPLER_LADIES || !draws)
+        return 0;
+    return og__fail(
+        err, -ENOTSUP, "use --sampler uniform, or leave out --fanout",
+        "--sampler ladies: a node's neighbours would depend on the others of a request");
+}
+
 int og_predictor_open(struct og_predictor **out, const char *dataset, const char *checkpoint,
                       const struct og_options *opt, const struct og_observer *observer,
                       struct og_err *err)
@@ -556,6 +571,7 @@ int og_predictor_open(struct og_predictor **out, const char *dataset, const char
     p->observer = observer ? *observer : (struct og_observer){.size = sizeof(p->observer)};
     OG_TRY(open_session(p, dataset, checkpoint, opt, err));
     OG_TRY(refuse_hops(p, checkpoint, err));
+    OG_TRY(refuse_ladies(p, err));
     OG_TRY(open_names(p, err));
     OG_TRY(start_workers(p, err));
     *out = p;

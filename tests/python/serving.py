@@ -202,6 +202,10 @@ def test_sampled_by_node():
         together = one(np.arange(60))
         assert all(np.abs(one([v])[0] - together[v]).max() < 1e-5 for v in range(0, 60, 5))
         assert np.abs(other(np.arange(60)) - together).max() > 1e-3
+    with raises(outgrow.Error, "ladies", "the others of a request", "leave out fanout"):
+        outgrow.Predictor(checkpoint, "graph", fanout=[3, 3], sampler="ladies", **MEMORY)
+    with outgrow.Predictor(checkpoint, "graph", sampler="ladies", **MEMORY) as predictor:
+        assert np.abs(predictor(np.arange(60))[9] - predictor([9])[0]).max() < 1e-5
 
 
 def test_outputs_that_are_no_numbers():
