@@ -24,7 +24,8 @@ struct og_product {
     struct og_products *owner;
     dnnl_primitive_desc_t desc;
     dnnl_primitive_t primitive;
-    struct seat *seat; /* [n_threads] */
+    struct seat *seat;    /* [n_threads] */
+    size_t scratch_bytes; /* that it needs */
 };
 
 struct pack {
@@ -142,6 +143,15 @@ static void free_pack(struct pack *p)
     dnnl_primitive_destroy(p->reorder);
 }
 
+static void release_scratch(struct og_products *ps)
+{
+    for (int t = 0; t < ps->n_threads; t++) {
+        og__release(ps->budget, ps->scratch[t], ps->scratch_bytes, PART);
+        ps->scratch[t] = NULL;
+    }
+    ps->scratch_bytes = 0;
+}
+
 void og__products_close(struct og_products *ps)
 {
     if (!ps)
@@ -150,12 +160,10 @@ void og__products_close(struct og_products *ps)
         free_product(ps->product[i], ps->n_threads);
     for (size_t i = 0; i < ps->n_packs; i++)
         free_pack(&ps->pack[i]);
-    for (int t = 0; t < ps->n_threads; t++) {
-        if (ps->stream)
-            dnnl_stream_destroy(ps->stream[t]);
-        if (ps->scratch)
-            og__release(ps->budget, ps->scratch[t], ps->scratch_bytes, PART);
-    }
+    for (int t = 0; ps->stream && t < ps->n_threads; t++)
+        dnnl_stream_destroy(ps->stream[t]);
+    if (ps->scratch)
+        release_scratch(ps);
     dnnl_engine_destroy(ps->engine);
     free(ps->stream);
     free(ps->scratch);
@@ -236,21 +244,20 @@ out:
     return rc;
 }
 
-/* Enlarges all threads' scratch to the largest product's. */
+/* Enlarges all threads' scratch to the largest product's. If memory is short there is none. */
 static int grow_scratch(struct og_products *ps, size_t bytes, struct og_err *err)
 {
     bytes = OG_MAX(bytes, (size_t)OG__PRODUCT_SCRATCH);
     if (bytes <= ps->scratch_bytes)
         return 0;
-    for (int t = 0; t < ps->n_threads; t++) {
-        og__release(ps->budget, ps->scratch[t], ps->scratch_bytes, PART);
-        ps->scratch[t] = NULL;
-    }
+    release_scratch(ps);
     ps->scratch_bytes = bytes;
     for (int t = 0; t < ps->n_threads; t++) {
         ps->scratch[t] = og__alloc(ps->budget, bytes, PART, err);
-        if (!ps->scratch[t])
+        if (!ps->scratch[t]) {
+            release_scratch(ps);
             return -ENOMEM;
+        }
     }
     return 0;
 }
@@ -265,7 +272,8 @@ static int make_seats(struct og_product *p, struct og_err *err)
     const dnnl_memory_desc_t *scratch =
         dnnl_primitive_desc_query_md(p->desc, dnnl_query_scratchpad_md, 0);
     dnnl_memory_desc_t bias;
-    OG_TRY(grow_scratch(ps, dnnl_memory_desc_get_size(scratch), err));
+    p->scratch_bytes = dnnl_memory_desc_get_size(scratch);
+    OG_TRY(grow_scratch(ps, p->scratch_bytes, err));
     DNNL_TRY(describe(&bias, dnnl_f32, 1, p->shape.n, p->shape.n, 1));
     for (int t = 0; t < ps->n_threads; t++) {
         struct seat *seat = &p->seat[t];
@@ -319,7 +327,7 @@ int og__product_get(struct og_products *ps, const struct og_product_shape *shape
     for (size_t i = 0; i < ps->n_products; i++) {
         *out = ps->product[i];
         if (same_shape(&ps->product[i]->shape, shape))
-            return 0;
+            return grow_scratch(ps, (*out)->scratch_bytes, err);
     }
     struct og_product **longer =
         realloc((void *)ps->product, (ps->n_products + 1) * sizeof(struct og_product *));

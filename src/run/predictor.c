@@ -18,6 +18,8 @@
 #include "options/options.h"
 #include "session/session_of_checkpoint.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,6 +71,16 @@ static void drop(struct og_answerer *w, struct growing *a)
     *a = (struct growing){0};
 }
 
+static void drop_arrays(struct og_answerer *w)
+{
+    struct growing *const arrays[] = {&w->order, &w->nodes, &w->index, &w->features, &w->made};
+    for (size_t i = 0; i < OG_COUNT(arrays); i++)
+        drop(w, arrays[i]);
+    og__places_release(&w->places);
+    og__batch_release(&w->sampled);
+    og__batch_init(&w->sampled, w->p->s->budget);
+}
+
 /* ---- a worker ---- */
 
 static int open_worker(struct og_answerer *w, struct og_err *err)
@@ -101,11 +113,7 @@ static void close_worker(struct og_answerer *w)
     for (uint32_t k = 0; w->reader && k < g->n_groups; k++)
         og__reader_close(w->reader[k]);
     og__sampler_close(w->sampler);
-    og__batch_release(&w->sampled);
-    og__places_release(&w->places);
-    struct growing *const arrays[] = {&w->order, &w->nodes, &w->index, &w->features, &w->made};
-    for (size_t i = 0; i < OG_COUNT(arrays); i++)
-        drop(w, arrays[i]);
+    drop_arrays(w);
     free(w->time);
     free(w->seeds);
     free(w->rows);
@@ -187,6 +195,27 @@ static int read_rows(struct og_answerer *w, struct og_err *err)
     return 0;
 }
 
+/* JSON has no other numbers, and the largest of such a row is no class. */
+static int check_finite(const struct og_answerer *w, const struct og_pairs *pairs, size_t columns,
+                        size_t n, struct og_err *err)
+{
+    const float *made = w->made.data;
+    for (size_t i = 0; i < n * columns; i++) {
+        if (fabsf(made[i]) <= FLT_MAX)
+            continue;
+        const size_t at = i / columns;
+        char what[64];
+        if (pairs)
+            snprintf(what, sizeof(what), "edge of nodes %u and %u", w->seeds[pairs->a[at]],
+                     w->seeds[pairs->b[at]]);
+        else
+            snprintf(what, sizeof(what), "node %u", w->seeds[at]);
+        return og__fail(err, -EDOM, og__diverged_hint, "%s: the output is not a finite number",
+                        what);
+    }
+    return 0;
+}
+
 /* Outputs of the seeds, or scores of pairs of them. */
 static int compute(struct og_answerer *w, const struct og_pairs *pairs, struct og_err *err)
 {
@@ -194,8 +223,8 @@ static int compute(struct og_answerer *w, const struct og_pairs *pairs, struct o
     struct og_model *m = p->s->learner.model;
     struct og_batch *batch = &w->sampled.batch;
     const struct og_rows *rows = w->rows;
-    const size_t numbers =
-        pairs ? pairs->n * (size_t)p->edge_columns : batch->n_seeds * (size_t)p->columns;
+    const size_t columns = (size_t)(pairs ? p->edge_columns : p->columns);
+    const size_t n = pairs ? pairs->n : batch->n_seeds, numbers = n * columns;
     struct og_metrics ignored = {0};
     int rc;
     OG_TRY(grow(w, &w->made, numbers * sizeof(float), err));
@@ -208,6 +237,8 @@ static int compute(struct og_answerer *w, const struct og_pairs *pairs, struct o
         rc = og__model_fetch(m, w->made.data, pairs ? og__model_scores(m) : og__model_logits(m),
                              numbers * sizeof(float), err);
     pthread_mutex_unlock(&p->computing);
+    if (rc == 0)
+        rc = check_finite(w, pairs, columns, n, err);
 out:
     og__places_hide(&w->places, batch, &rows);
     return rc;
@@ -291,23 +322,22 @@ static int answer(struct og_answerer *w, const struct og_asked *r, struct og_err
     return rc;
 }
 
+/* While nobody else works: all that earlier requests have grown. */
+static int drop_all(struct og_predictor *p, struct og_err *err)
+{
+    for (int i = 0; i < p->n_threads; i++)
+        drop_arrays(&p->worker[i]);
+    return og__model_reserve(p->s->learner.model, &p->s->workload.caps, false, err);
+}
+
 /* A request that needs more than there is leaves all of it to others. */
 static int lack_memory(struct og_answerer *w, struct og_err *err)
 {
-    struct og_predictor *p = w->p;
     const uint32_t rows = w->sampled.batch.n_ids;
-    struct growing *const arrays[] = {&w->order, &w->nodes, &w->index, &w->features, &w->made};
-    for (size_t i = 0; i < OG_COUNT(arrays); i++)
-        drop(w, arrays[i]);
-    og__places_release(&w->places);
-    og__batch_release(&w->sampled);
-    og__batch_init(&w->sampled, p->s->budget);
-    pthread_mutex_lock(&p->computing);
-    const int rc = og__model_reserve(p->s->learner.model, &p->s->workload.caps, false, NULL);
-    pthread_mutex_unlock(&p->computing);
+    *err = (struct og_err){0};
+    const int rc = drop_all(w->p, err);
     if (rc < 0)
         return rc;
-    *err = (struct og_err){0};
     return og__fail(err, -ENOMEM,
                     "give more memory, fewer nodes at a time (batch), or a fanout: the "
                     "neighbourhoods are then sampled",
@@ -315,9 +345,35 @@ static int lack_memory(struct og_answerer *w, struct og_err *err)
                     rows);
 }
 
+/* With the memory of all workers: the others end their requests first, and begin none. */
+static int answer_alone(struct og_answerer *w, const struct og_asked *r, struct og_err *err)
+{
+    struct og_predictor *p = w->p;
+    drop_arrays(w);
+    pthread_mutex_lock(&p->lock);
+    p->alone++;
+    p->working--;
+    pthread_cond_broadcast(&p->answered);
+    while (p->working > 0)
+        pthread_cond_wait(&p->answered, &p->lock);
+    p->working++;
+    pthread_mutex_unlock(&p->lock);
+    *err = (struct og_err){0};
+    int rc = drop_all(p, err);
+    if (rc == 0)
+        rc = answer(w, r, err);
+    if (rc == -ENOMEM)
+        rc = lack_memory(w, err);
+    pthread_mutex_lock(&p->lock);
+    p->alone--;
+    pthread_cond_broadcast(&p->asked);
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
 static struct og_asked *next_request(struct og_predictor *p)
 {
-    while (!p->first && !p->closing)
+    while (p->alone > 0 || (!p->first && !(p->closing && p->inside == 0)))
         pthread_cond_wait(&p->asked, &p->lock);
     struct og_asked *r = p->first;
     if (!r)
@@ -325,6 +381,7 @@ static struct og_asked *next_request(struct og_predictor *p)
     p->first = r->next;
     if (!p->first)
         p->last = &p->first;
+    p->working++;
     return r;
 }
 
@@ -338,8 +395,9 @@ static void serve(struct og_answerer *w)
         pthread_mutex_unlock(&p->lock);
         int rc = answer(w, r, &err);
         if (rc == -ENOMEM)
-            rc = lack_memory(w, &err);
+            rc = answer_alone(w, r, &err);
         pthread_mutex_lock(&p->lock);
+        p->working--;
         if (r->err && !r->err->message[0])
             *r->err = err;
         r->rc = rc;
@@ -431,9 +489,9 @@ void og_predictor_close(struct og_predictor *p)
         return;
     pthread_mutex_lock(&p->lock);
     p->closing = true;
-    pthread_cond_broadcast(&p->asked);
     while (p->inside > 0)
         pthread_cond_wait(&p->answered, &p->lock);
+    pthread_cond_broadcast(&p->asked);
     pthread_mutex_unlock(&p->lock);
     for (int i = 0; i < p->n_threads; i++)
         pthread_join(p->worker[i].thread, NULL);
@@ -473,6 +531,21 @@ static int refuse_hops(const struct og_predictor *p, const char *checkpoint, str
                     "%s: trained on propagated features, which are not served", checkpoint);
 }
 
+/* What one draws for all nodes of a hop together would depend on what is requested with them. */
+static int refuse_ladies(const struct og_predictor *p, struct og_err *err)
+{
+    const struct og_options *opt = &p->s->config.opt;
+    const size_t n = (size_t)p->s->workload.graph->n_relations * (size_t)opt->n_fanout;
+    bool draws = false;
+    for (size_t i = 0; i < n; i++)
+        draws |= p->s->structure.fanouts[i] > 0;
+    if (opt->sampler != OG_SAMPLER_LADIES || !draws)
+        return 0;
+    return og__fail(
+        err, -ENOTSUP, "use --sampler uniform, or leave out --fanout",
+        "--sampler ladies: a node's neighbours would depend on the others of a request");
+}
+
 int og_predictor_open(struct og_predictor **out, const char *dataset, const char *checkpoint,
                       const struct og_options *opt, const struct og_observer *observer,
                       struct og_err *err)
@@ -492,6 +565,7 @@ int og_predictor_open(struct og_predictor **out, const char *dataset, const char
     p->observer = observer ? *observer : (struct og_observer){.size = sizeof(p->observer)};
     OG_TRY(open_session(p, dataset, checkpoint, opt, err));
     OG_TRY(refuse_hops(p, checkpoint, err));
+    OG_TRY(refuse_ladies(p, err));
     OG_TRY(open_names(p, err));
     OG_TRY(start_workers(p, err));
     *out = p;

@@ -32,7 +32,9 @@ struct og_predictor {
     pthread_mutex_t lock, computing;
     pthread_cond_t asked, answered;
     struct og_asked *first, **last;
-    int inside; /* callers */
+    int inside;  /* callers */
+    int working; /* workers with a request, without those that wait for all others' memory: */
+    int alone;   /* one works, or they wait until none does; nobody begins */
     bool closing;
     int n_threads, opened; /* opened: workers that are ready or have failed */
     int failed;

@@ -1,6 +1,9 @@
 /* Products with what is aggregated before them, against the reference and finite differences. */
 #include "nn/nn_ops.h"
 
+#include "nn/product.h"
+
+#include <errno.h>
 #include <math.h>
 
 /* ==== affine ==== */
@@ -381,6 +384,37 @@ static void slopes_of_aggregation_and_product(void **state)
     }
 }
 
+/* ==== scratch ==== */
+
+/* Threads have scratch all or none: a product that was refused is refused again, or runs. */
+static void products_without_memory(void **state)
+{
+    (void)state;
+    enum { THREADS = 2, N = 4 };
+    const struct og_product_shape shape = {.m = N, .n = N, .k = N, .lda = N, .ldb = N, .ldc = N};
+    const float a[N * N] = {1, [5] = 1, [10] = 1, [15] = 1}, b[N * N] = {1, 2, 3, 4, 5, 6, 7, 8};
+    float c[N * N];
+    struct og_budget *budget = og__budget_new(OG__PRODUCT_SCRATCH * 3 / 2);
+    struct og_products *products;
+    struct og_product *p;
+    assert_int_equal(og__products_open(&products, THREADS, budget, NULL), 0);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(og__product_get(products, &shape, &p, NULL), -ENOMEM);
+        assert_int_equal(og__budget_used(budget), 0);
+    }
+    assert_true(og__budget_bound(budget, 0));
+    assert_int_equal(og__product_get(products, &shape, &p, NULL), 0);
+    for (int t = 0; t < THREADS; t++) {
+        int before = og__products_enter();
+        og__product_run(p, t, a, b, c, NULL);
+        og__products_leave(before);
+        assert_memory_equal(c, b, sizeof(c));
+    }
+    og__products_close(products);
+    assert_int_equal(og__budget_used(budget), 0);
+    og__budget_free(budget);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +422,7 @@ int main(void)
         cmocka_unit_test(weight_gradient_equals_reference),
         cmocka_unit_test(weight_gradient_is_the_same_for_any_threads),
         cmocka_unit_test(slopes_of_aggregation_and_product),
+        cmocka_unit_test(products_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

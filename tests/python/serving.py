@@ -202,6 +202,26 @@ def test_sampled_by_node():
         together = one(np.arange(60))
         assert all(np.abs(one([v])[0] - together[v]).max() < 1e-5 for v in range(0, 60, 5))
         assert np.abs(other(np.arange(60)) - together).max() > 1e-3
+    with raises(outgrow.Error, "ladies", "the others of a request", "leave out fanout"):
+        outgrow.Predictor(checkpoint, "graph", fanout=[3, 3], sampler="ladies", **MEMORY)
+    with outgrow.Predictor(checkpoint, "graph", sampler="ladies", **MEMORY) as predictor:
+        assert np.abs(predictor(np.arange(60))[9] - predictor([9])[0]).max() < 1e-5
+
+
+def test_outputs_that_are_no_numbers():
+    """They are refused by the node, by serve too; other nodes are answered."""
+    checkpoint, arrays = trained(graph(), "run0", "--model", "sage"), arrays_of_a_graph()
+    arrays["x"][7] = 3e38
+    outgrow.write("extreme", **arrays)
+    far = NODES - 1  # without neighbours
+    with outgrow.Predictor(checkpoint, "extreme", **MEMORY) as predictor:
+        for call in predictor, predictor.predict:
+            with raises(outgrow.Error, "node 7: the output is not a finite number", "had training diverged?"):
+                call([far, 7])
+        assert np.isfinite(predictor([far])).all()
+    done = subprocess.run([COMMAND, "serve", "extreme", "--checkpoint", checkpoint, "--memory", "128M", "--threads", "1"], input="[7]\n", capture_output=True, text=True)
+    answer = json.loads(done.stdout.splitlines()[1])
+    assert answer["code"] == -errno.EDOM and "node 7" in answer["error"] and "diverged" in answer["hint"] and "rows" not in answer, answer
 
 
 def test_refusals():
