@@ -21,6 +21,7 @@
 #include "dataset/writer.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -560,6 +561,52 @@ static int has_names(const struct og_graph *g, struct og_err *err)
     return rc < 0 ? rc : some;
 }
 
+static int find_label(const struct exporter *x, const bool *in_split, char *piece,
+                      struct og_err *err)
+{
+    const struct og_npy *a = &x->ds->labels;
+    const int64_t width = a->shape[1];
+    const int64_t rows = OG_MAX((int64_t)(PIECE_BYTES / 8) / width, (int64_t)1);
+    int rc = 0, some = 0;
+    for (int64_t first = 0, n; !some && first < a->shape[0]; first += n) {
+        n = OG_MIN(a->shape[0] - first, rows);
+        OG_TRY(og__npy_read(a, first, n, piece, err));
+        for (int64_t i = 0; i < n * width; i++) {
+            const double y = og__number_at(a->type, piece, (size_t)i);
+            some |= !in_split[first + i / width] && (og__float_labels(x->ds) ? !isnan(y) : y >= 0);
+        }
+    }
+out:
+    return rc < 0 ? rc : some;
+}
+
+/* Whether a node in no split has a label. */
+static int has_other_labels(const struct exporter *x, struct og_err *err)
+{
+    const struct og_graph *g = x->ds;
+    const size_t bytes = (size_t)g->n_nodes;
+    int rc = 0;
+    if (!og__npy_there(&g->labels))
+        return 0;
+    const size_t piece_bytes = OG_MAX((size_t)PIECE_BYTES, (size_t)g->labels.shape[1] * 8);
+    bool *in_split = og__alloc(x->budget, bytes, part, err);
+    char *piece = og__alloc(x->budget, piece_bytes, part, err);
+    OG_TRY(in_split && piece ? 0 : -ENOMEM);
+    for (int s = 0; s < OG__SPLITS; s++) {
+        uint32_t *ids;
+        int64_t n;
+        OG_TRY(og__graph_split(g, (enum og__split)s, x->budget, &ids, &n, err));
+        for (int64_t i = 0; i < n; i++)
+            in_split[ids[i]] = true;
+        og__release(x->budget, ids, (size_t)n * sizeof(*ids), "seeds");
+    }
+    rc = find_label(x, in_split, piece, err);
+out:
+    og__release(x->budget, piece, piece_bytes, part);
+    og__release(x->budget, in_split, bytes, part);
+    return rc;
+}
+
 /* Reports what the dataset has and the format does not take. */
 static int say_left_out(const struct exporter *x, bool graphbolt, struct og_err *err)
 {
@@ -567,7 +614,8 @@ static int say_left_out(const struct exporter *x, bool graphbolt, struct og_err 
     const struct og_log log = {x->observer ? x->observer->message : NULL,
                                x->observer ? x->observer->arg : NULL};
     const int named = has_names(g, err);
-    char list[400] = "";
+    const int labelled = graphbolt && named >= 0 ? has_other_labels(x, err) : 0;
+    char list[600] = "";
     const struct {
         bool is;
         const char *what;
@@ -580,6 +628,8 @@ static int say_left_out(const struct exporter *x, bool graphbolt, struct og_err 
          "the source's numbers of edges"},
         {graphbolt && named > 0, "names of nodes"},
         {graphbolt && json_object_get(g->meta, "class_names"), "names of classes"},
+        {graphbolt && json_object_get(g->meta, feature_names), "names of features"},
+        {labelled > 0, "labels of nodes in no split"},
         {has_means(g), "means and deviations of standardized features"},
         {graphbolt && og__npy_there(&g->node_times), "times of nodes"},
         {graphbolt && has_of_relation(g, offsetof(struct og_relation, edge_times)),
@@ -594,9 +644,9 @@ static int say_left_out(const struct exporter *x, bool graphbolt, struct og_err 
         if (left[i].is)
             snprintf(list + used, sizeof(list) - used, "%s%s", used ? "; " : "", left[i].what);
     }
-    if (named >= 0 && *list)
+    if (named >= 0 && labelled >= 0 && *list)
         og__say(&log, OG__INFO, "%s leaves out: %s", graphbolt ? "graphbolt" : "npy", list);
-    return OG_MIN(named, 0);
+    return OG_MIN(OG_MIN(named, labelled), 0);
 }
 
 /* ---- all ---- */

@@ -261,7 +261,7 @@ OG_MUST_CHECK int og__graph_split(const struct og_graph *g, enum og__split split
 OG_MUST_CHECK int og__graph_nodes(const struct og_graph *g, const char *which, const bool *groups,
                                   struct og_budget *b, uint32_t **ids, int64_t *count,
                                   struct og_err *err);
-/* The node of a group by its id in node_ids.npy, as digits. -1: none, or no such file. */
+/* The node of a group by its id in node_ids.npy, else its number, as digits. -1: none. */
 OG_MUST_CHECK int og__graph_find_id(const struct og_graph *g, uint32_t group, const char *digits,
                                     int64_t *node, struct og_err *err);
 /* The split of this name of n characters, also "val" or "validation"; OG__SPLITS: none. */

@@ -246,6 +246,11 @@ static bool may_be(const struct listed *l, uint32_t group)
     return !l->groups || l->groups[group];
 }
 
+static bool is_of_groups(const struct listed *l, int64_t node)
+{
+    return node >= 0 && node < l->g->n_nodes && may_be(l, og__group_of(l->g, (uint32_t)node));
+}
+
 /* The word is of this node too. */
 static int take_node(struct listed *l, int64_t i, int64_t node, int64_t *list, struct og_err *err)
 {
@@ -263,8 +268,8 @@ static int find_in_group(struct listed *l, uint32_t group, int64_t *list, bool *
     struct og_word name;
     int rc;
     OG_TRY(og__node_names_open(&names, l->g, group, err));
-    *named |= names && may_be(l, group);
-    for (int64_t i = 0; names && may_be(l, group) && i < l->n; i++) {
+    *named = names;
+    for (int64_t i = 0; names && i < l->n; i++) {
         OG_TRY(read_word(l, i, &name, err));
         const int64_t at = og__node_names_find(names, &name);
         if (at >= 0)
@@ -287,10 +292,10 @@ static int by_id(const void *a, const void *b)
 }
 
 /* The node has an id of the source; all that request it get it. */
-static int match(struct listed *l, const struct wanted *w, int64_t id, int64_t node, int64_t *list,
-                 struct og_err *err)
+static int match(struct listed *l, const struct wanted *w, int64_t n, int64_t id, int64_t node,
+                 int64_t *list, struct og_err *err)
 {
-    int64_t low = 0, high = l->n;
+    int64_t low = 0, high = n;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (w[middle].id < id)
@@ -298,12 +303,13 @@ static int match(struct listed *l, const struct wanted *w, int64_t id, int64_t n
         else
             high = middle;
     }
-    for (; low < l->n && w[low].id == id; low++)
+    for (; low < n && w[low].id == id; low++)
         OG_DO(take_node(l, w[low].place, node, list, err));
     return 0;
 }
 
-static int match_all(struct listed *l, const struct wanted *w, int64_t *list, struct og_err *err)
+static int match_all(struct listed *l, const struct wanted *w, int64_t n_words, int64_t *list,
+                     struct og_err *err)
 {
     const struct og_npy *ids = &l->g->node_ids;
     int64_t id[CHUNK];
@@ -312,7 +318,7 @@ static int match_all(struct listed *l, const struct wanted *w, int64_t *list, st
         OG_DO(og__npy_read_int64(ids, first, n, id, err));
         for (int64_t i = 0; i < n; i++)
             if (may_be(l, og__group_of(l->g, (uint32_t)(first + i))))
-                OG_DO(match(l, w, id[i], first + i, list, err));
+                OG_DO(match(l, w, n_words, id[i], first + i, list, err));
     }
     return 0;
 }
@@ -360,8 +366,12 @@ int og__graph_find_id(const struct og_graph *g, uint32_t group, const char *digi
     *node = -1;
     errno = 0;
     const int64_t id = strtoll(digits, &rest, 10);
-    if (ids->fd < 0 || errno || *rest || rest == digits)
+    if (errno || *rest || rest == digits)
         return 0;
+    if (ids->fd < 0) {
+        *node = id >= first && id < end ? id : -1;
+        return 0;
+    }
     OG_TRY(guess_place(ids, first, end, id, &at, err));
     OG_TRY(search(ids, at, OG_MIN(at + 1, end), id, node, err));
     if (*node < 0)
@@ -370,28 +380,46 @@ out:
     return rc;
 }
 
-/* Words that are ids of the source, or of a dataset without them its own. */
-static int find_ids(struct listed *l, int64_t *list, struct og_budget *b, struct og_err *err)
+/* Whether the word is a whole number. */
+static int read_id(struct listed *l, int64_t i, int64_t *id, bool *is, struct og_err *err)
 {
+    char digits[32], *end;
+    struct og_word word;
+    const int rc = read_word(l, i, &word, err);
+    if (rc < 0)
+        return rc;
+    snprintf(digits, sizeof(digits), "%.*s", (int)OG_MIN(word.len, (uint32_t)31), word.text);
+    errno = 0;
+    *id = strtoll(digits, &end, 10);
+    *is = !errno && !*end && end != digits && word.len <= 20;
+    return 0;
+}
+
+/* Words that are ids of the source, or of a dataset without them its own. Where some nodes have
+ * names, words may be these. */
+static int find_ids(struct listed *l, bool named, int64_t *list, struct og_budget *b,
+                    struct og_err *err)
+{
+    const bool own = l->g->node_ids.fd < 0;
     const size_t bytes = (size_t)l->n * sizeof(struct wanted);
     struct wanted *w = og__alloc(b, bytes, "seeds", err);
-    char digits[32], *end;
+    int64_t n = 0, id;
+    bool is;
     int rc = w ? 0 : -ENOMEM;
     for (int64_t i = 0; rc == 0 && i < l->n; i++) {
-        struct og_word word;
-        OG_TRY(read_word(l, i, &word, err));
-        snprintf(digits, sizeof(digits), "%.*s", (int)OG_MIN(word.len, (uint32_t)31), word.text);
-        errno = 0;
-        w[i] = (struct wanted){strtoll(digits, &end, 10), i};
-        if (errno || *end || end == digits || word.len > 20)
+        OG_TRY(read_id(l, i, &id, &is, err));
+        if (!is && !named)
             OG_TRY(refuse_word(l, i, l->one ? words_hint : "give ids that are whole numbers",
                                "ids are numbers in this dataset, not", err));
-        list[i] = l->g->node_ids.fd < 0 ? w[i].id : -1;
+        if (is)
+            w[n++] = (struct wanted){id, i};
+        if (is && own && (!named || is_of_groups(l, id)))
+            OG_TRY(take_node(l, i, id, list, err));
     }
-    if (rc < 0 || l->g->node_ids.fd < 0)
+    if (rc < 0 || own)
         goto out;
-    og__sort_in_place(w, (size_t)l->n, sizeof(*w), by_id);
-    OG_TRY(match_all(l, w, list, err));
+    og__sort_in_place(w, (size_t)n, sizeof(*w), by_id);
+    OG_TRY(match_all(l, w, n, list, err));
 out:
     og__release(b, w, bytes, "seeds");
     return rc;
@@ -472,10 +500,35 @@ static int refuse_unknown(struct listed *l, int64_t i, struct og_err *err)
                        err);
 }
 
+/* Names, then ids of nodes that have none. *named: some nodes have. */
+static int find_nodes(struct listed *l, int64_t *list, bool *named, struct og_budget *b,
+                      struct og_err *err)
+{
+    const bool *const groups = l->groups;
+    bool *by_ids = calloc(l->g->n_groups, sizeof(*by_ids));
+    bool some = false;
+    int rc = by_ids ? 0 : og__fail_errno(err, -ENOMEM, NULL, "%s", l->path);
+    *named = false;
+    for (uint32_t k = 0; rc == 0 && k < l->g->n_groups; k++) {
+        bool has = false;
+        if (!may_be(l, k))
+            continue;
+        rc = find_in_group(l, k, list, &has, err);
+        *named |= has;
+        some |= by_ids[k] = !has;
+    }
+    l->groups = by_ids;
+    if (rc == 0 && some)
+        rc = find_ids(l, *named, list, b, err);
+    l->groups = groups;
+    free(by_ids);
+    return rc;
+}
+
 static int load_words(struct listed *l, struct og_budget *b, uint32_t **ids, struct og_err *err)
 {
     const size_t bytes = (size_t)l->n * sizeof(int64_t);
-    bool named = false;
+    bool named;
     int rc = 0;
     if (l->n == 0)
         return 0;
@@ -483,10 +536,7 @@ static int load_words(struct listed *l, struct og_budget *b, uint32_t **ids, str
     if (!list)
         return -ENOMEM;
     memset(list, 0xff, bytes);
-    for (uint32_t k = 0; k < l->g->n_groups; k++)
-        OG_TRY(find_in_group(l, k, list, &named, err));
-    if (!named)
-        OG_TRY(find_ids(l, list, b, err));
+    OG_TRY(find_nodes(l, list, &named, b, err));
     for (int64_t i = 0; (named || l->g->node_ids.fd >= 0) && i < l->n; i++)
         if (list[i] < 0)
             OG_TRY(refuse_unknown(l, i, err));

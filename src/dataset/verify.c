@@ -661,7 +661,7 @@ int og_verify(const char *dataset, void (*finding)(void *arg, const char *text, 
     int rc = OG_SIZED(observer, "og_observer", err);
     if (rc < 0)
         return rc;
-    rc = og__graph_open(dataset, &v.ds, &why);
+    rc = og__graph_open_share(dataset, &v.ds, &why);
     if (rc == -EINVAL) { /* it is there, but no dataset can be made of it: that is a finding */
         finding(arg, why.message, why.hint);
         return 1;

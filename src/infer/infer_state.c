@@ -269,23 +269,35 @@ static bool hash_rows(struct og_infer_state *s, const struct og_step_files *file
     return there;
 }
 
-/* Whether the first `rows` rows of a step are unchanged. An output may have its final name already.
- */
-static bool has_rows(struct og_inference *f, int step, uint64_t rows, char *buffer)
+static bool are_rows(struct og_inference *f, int step, uint64_t rows, char *buffer)
 {
     struct og_infer_state *s = &f->state;
-    struct og_output_file *w = output_at(f, step);
     const size_t row = row_bytes_of(f, step);
     struct og_step_files files = {0};
-    bool there = og__infer_step_files(f, step, &files, NULL) == 0 &&
-                 hash_rows(s, &files, row, rows * row, buffer);
-    if (!there && w && s->step > step) {
-        og__step_files_free(&files);
-        there = w->in_place = og__step_files_one(&files, w->path, NULL) == 0 &&
-                              hash_rows(s, &files, row, rows * row, buffer);
-    }
+    const bool there = og__infer_step_files(f, step, &files, NULL) == 0 &&
+                       hash_rows(s, &files, row, rows * row, buffer);
     og__step_files_free(&files);
     return there && XXH3_64bits_digest(s->hash) == s->checksum[step];
+}
+
+/* Whether the first `rows` rows of a step are unchanged. An output may have its final name already.
+ * Or an inference with another form of the output has left them. */
+static bool has_rows(struct og_inference *f, int step, uint64_t rows, char *buffer)
+{
+    struct og_infer_output *o = og__infer_output_at(f, step);
+    bool there = are_rows(f, step, rows, buffer);
+    if (there || !o || !o->is_step)
+        return there;
+    if (f->state.step > step) {
+        o->file.in_place = true;
+        there = o->file.in_place = are_rows(f, step, rows, buffer);
+    }
+    if (!there && o->form) {
+        o->is_step = false;
+        there = are_rows(f, step, rows, buffer);
+        o->is_step = !there;
+    }
+    return there;
 }
 
 static bool is_whole(struct og_inference *f, int step, char *buffer)
@@ -441,7 +453,7 @@ static const char *go_on(struct og_inference *f, char *buffer)
     else if (!lies_here(s, root))
         why = "the state is of other folders of --scratch, or another order; starting over";
     else if (!all_whole(f, buffer))
-        why = "the state kept here is damaged; starting over";
+        why = "the state kept here is of another form of --out, or damaged; starting over";
     else
         take_figures(f, root);
     json_decref(root);

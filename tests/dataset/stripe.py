@@ -361,12 +361,28 @@ def finishes_what_was_left():
         assert "replaces" not in meta("left")["files"]["features"]
 
 
+def parts_of_machines():
+    """verify reads a worker's part as it is, and finds what is damaged in it."""
+    run("generate", "whole", "--nodes", 301, "--dim", 5, "--quiet")
+    for part in range(2):
+        run("stripe", "whole", f"part-{part}", "--parts", 2, "--part", part, "--quiet")
+        assert "nothing wrong" in run("verify", f"part-{part}")
+        rows = np.load(f"part-{part}/features.npy", mmap_mode="r+")
+        rows[-1, 2] = np.nan
+        rows.flush()
+        done = ask("verify", f"part-{part}")
+        assert done.returncode == 1 and "checksum" in done.stdout and f"row {len(rows) - 1}, column 2: NaN" in done.stdout, done
+        os.truncate(f"part-{part}/features.npy", os.path.getsize(f"part-{part}/features.npy") - 20)
+        done = ask("verify", f"part-{part}")
+        assert done.returncode == 1 and "features.npy" in done.stdout, done
+
+
 home = tempfile.mkdtemp(prefix="og-stripe-")
 os.chdir(home)
 os.environ["XDG_CACHE_HOME"] = os.getcwd()
 try:
     for test in (round_trips, over_other_folders, linked_features_stay, same_bits, told_and_done, types, types_killed, wrong_parts, damaged_features_are_not_striped,
-                 one_at_a_time, killed, finishes_what_was_left):
+                 one_at_a_time, killed, finishes_what_was_left, parts_of_machines):
         test()
         print("ok", test.__name__, flush=True)
 finally:

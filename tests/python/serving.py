@@ -464,5 +464,31 @@ def test_names():
     assert 0 <= outgrow.smooth("customers", "chances.csv", "smooth.csv", memory="128M")["valid_acc"] <= 1
 
 
+def test_names_of_some_types():
+    """A table of predictions is a list of nodes also where only one type has names. The other has ids of the source, or numbers of the graph."""
+    rng = np.random.default_rng(11)
+    n, users = 60, np.array([f"u{i}" for i in rng.permutation(60)], object)
+    edges = rng.integers(0, n, (2, 300))
+    outgrow.write("by_ids", edge_index={("user", "buys", "item"): edges, ("item", "bought", "user"): edges[::-1]}, ids={"user": users, "item": np.arange(n) * 3 - 20},
+                  x={t: rng.random((n, 3), np.float32) for t in ("user", "item")}, y={t: np.arange(n) % 2 for t in ("user", "item")},
+                  **{s: {t: np.arange(at, at + 20) for t in ("user", "item")} for s, at in (("train", 0), ("valid", 20), ("test", 40))})
+    shutil.copytree("by_ids", "by_numbers")
+    os.remove("by_numbers/node_ids.npy")
+    for folder in "by_ids", "by_numbers":
+        checkpoint = trained(folder, f"{folder}-run")
+        outgrow.predict(folder, checkpoint, f"{folder}.csv", fanout=[-1, -1], memory="128M")
+        with open(f"{folder}.csv", encoding="utf-8") as f:
+            rows = [line.strip().split(",") for line in f][1:]
+        ids, scores = [r[0] for r in rows], np.array([r[2:] for r in rows], np.float32)
+        assert len(ids) == len(set(ids)) == 2 * n and set(users) < set(ids)
+        outgrow.predict(folder, checkpoint, f"{folder}.npy", nodes=f"{folder}.csv", fanout=[-1, -1], memory="128M")
+        assert np.abs(np.load(f"{folder}.npy") - scores).max() < 1e-5
+        with outgrow.Predictor(checkpoint, folder, **MEMORY) as predictor:
+            assert np.abs(predictor(ids) - scores).max() < 1e-5
+        for unknown in "u60", "1000", "-21":
+            with raises(outgrow.Error, f"called {unknown}"):
+                outgrow.predict(folder, checkpoint, "no.npy", nodes=[ids[0], unknown], fanout=[-1, -1], memory="128M")
+
+
 if __name__ == "__main__":
     main(globals())

@@ -7,6 +7,7 @@ and kills, in homogeneous and heterogeneous graphs.
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -195,6 +196,23 @@ def check_forms():
     assert np.abs(predicted("graph", checkpoint, "--nodes", "unlabelled")[0] - logits[np.sort(few)]).max() < 1e-5
 
 
+def check_other_form():
+    """What overflows in one form is resumed in another: layers stay."""
+    shutil.copytree("graph", "hot")
+    rows = np.load("hot/features.npy", mmap_mode="r+")
+    rows *= 1e7
+    rows.flush()
+    words = [OUTGROW, "predict", "hot", "--checkpoint", "run0/checkpoint.safetensors", "--out", "hot.npy", "--memory", "128M"]
+    done = subprocess.run([*words, "--dtype", "f16"], capture_output=True, text=True)
+    assert done.returncode == 1 and "beyond float16" in done.stderr and "kept for --resume" in done.stderr, done.stderr
+    done = subprocess.run([*words, "--dtype", "f32", "--resume", "--json"], capture_output=True, text=True)
+    assert done.returncode == 0 and "resuming in layer 2 of 2" in done.stderr and "starting over" not in done.stderr, done.stderr
+    made = np.load("hot.npy")
+    assert not [name for name in os.listdir() if name.startswith("outgrow-infer-") or name.endswith(".part")]
+    os.remove("hot.npy")
+    assert made.dtype == np.float32 and made.tobytes() == predicted("hot", "run0/checkpoint.safetensors")[0].tobytes()
+
+
 def check_kills():
     """Killed at some moment and resumed, or finished: equal bytes."""
     run("generate", "large", "--nodes", 60000, "--degree", 10, "--dim", 64, "--quiet")
@@ -249,5 +267,6 @@ with tempfile.TemporaryDirectory() as folder:
     check_refusals()
     check_forms()
     check_types()
+    check_other_form()
     check_kills()
     os.chdir("/")

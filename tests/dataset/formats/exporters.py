@@ -54,6 +54,25 @@ def test_export_of_values_and_edges():
         shutil.rmtree("src")
 
 
+def test_what_graphbolt_leaves_out():
+    """Labels of nodes in no split and names of features are named, where there are any."""
+    g = graph()
+    outside = ~np.isin(np.arange(g["n"]), np.concatenate([g[s] for s in ("train", "valid", "test")]))
+    for values, none in (g["label"], -1), (rng.normal(size=g["n"]).astype(np.float32), np.nan):
+        for labelled in None, np.flatnonzero(outside)[-1]:
+            label = np.where(outside & (np.arange(g["n"]) != labelled), none, values).astype(values.dtype)
+            neutral("src", {**g, "label": label})
+            of_graph = {"task": "node regression"} if values.dtype == np.float32 else {}
+            with open("src/meta.json", "w") as f:
+                json.dump(of_graph | ({"feature_names": list("abcdef")} if labelled is None else {}), f)
+            run("import", "npy", "src", "d", "--quiet")
+            said = run("export", "graphbolt", "d", "exported").stderr
+            assert ("labels of nodes in no split" in said) == (labelled is not None), said
+            assert ("names of features" in said) == (labelled is None), said
+            for folder in "src", "d", "exported":
+                shutil.rmtree(folder)
+
+
 def test_export_without_labels():
     """What `export npy` writes of a graph without labels is accepted, and a message names the missing labels."""
     write("edges.txt", "0 1\n1 2\n2 0\n")
