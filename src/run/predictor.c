@@ -566,6 +566,10 @@ int og_predictor_open(struct og_predictor **out, const char *dataset, const char
     OG_TRY(open_session(p, dataset, checkpoint, opt, err));
     OG_TRY(refuse_hops(p, checkpoint, err));
     OG_TRY(refuse_ladies(p, err));
+    if (p->s->config.opt.sampler == OG_SAMPLER_WALK)
+        og__say(&p->s->config.log, OG__WARN,
+                "--sampler walk: each hop has walks of its own. Outputs differ from those of "
+                "predict");
     OG_TRY(open_names(p, err));
     OG_TRY(start_workers(p, err));
     *out = p;

@@ -162,8 +162,8 @@ static int tell_leaks(const struct og_session *s, struct og_err *err)
         OG_TRY(og__held_out_in_graph(s->workload.graph, i, &looked, &found, err));
         if (found > 0)
             og__say(&s->config.log, OG__WARN,
-                    "%s: %lld of %lld edges looked at are in the graph too, so the model sees them "
-                    "in training; import the graph without them",
+                    "%s: %lld of %lld edges looked at are in the graph too. The model sees them in "
+                    "training: import the graph without them",
                     s->workload.graph->edges[i].path, (long long)found, (long long)looked);
     }
 out:

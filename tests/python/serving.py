@@ -195,6 +195,14 @@ def test_many_threads():
             assert max(pool.map(lambda _: np.abs(predictor(many) - want[many]).max(), range(16))) < 1e-5
 
 
+def test_walks_are_told():
+    """Walks of a request are others than those of predict."""
+    checkpoint = trained(graph(), "walked", "--model", "sage", "--sampler", "walk")
+    for sampler in "walk", "uniform":
+        done = subprocess.run([COMMAND, "serve", "graph", "--checkpoint", checkpoint, "--sampler", sampler, "--memory", "128M", "--threads", "1"], input="[7]\n", capture_output=True, text=True)
+        assert done.returncode == 0 and ("each hop has walks of its own" in done.stderr) == (sampler == "walk"), done
+
+
 def test_sampled_by_node():
     """With a fanout a node's neighbours do not depend on the others of a request."""
     checkpoint = trained(graph(), "run0", "--model", "sage")

@@ -195,11 +195,11 @@ int og__npy_edge_types_file(const struct og_importer *imp, enum og__split which,
     return find_split(imp, &edge_types[which], file, err);
 }
 
-typedef int import_rows(struct og_importer *imp, struct og_table *t, enum og__split split,
-                        int64_t edges, struct og_err *err);
+typedef int import_row_fn(struct og_importer *imp, struct og_table *t, enum og__split split,
+                          int64_t edges, struct og_err *err);
 
 static int import_of_edges(struct og_importer *imp, const struct split *of, enum og__split which,
-                           import_rows *rows, struct og_err *err)
+                           import_row_fn *rows, struct og_err *err)
 {
     struct og_table *t = NULL;
     const char *file;
