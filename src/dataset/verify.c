@@ -598,14 +598,14 @@ static int verify_edge_relations(struct verifier *v, enum og__split split, struc
 
 static int verify_names(struct verifier *v, uint32_t group, struct og_err *err)
 {
-    const struct og_array_name prefix = og__node_names_prefix(v->ds, group);
     struct og_node_names *names = NULL;
     int rc = og__node_names_open(&names, v->ds, group, err);
     if (rc < 0 || !names)
         return rc;
     const int64_t wrong = og__node_names_wrong(names);
     og__node_names_close(names);
-    begin(v, prefix.text);
+    snprintf(v->name, sizeof(v->name), "%s", og__node_names_prefix(v->ds, group).text);
+    begin(v, v->name);
     if (wrong >= 0)
         tell(v, "names are in the order of their bytes, each once: import the graph again",
              "row %lld comes before the row before it, or equals it", (long long)wrong);
