@@ -136,7 +136,6 @@ int og__spill_append(struct og_spill *s, const void *data, size_t bytes, struct 
     s->end += bytes;
     s->written += rest;
     return 0;
-    return 0;
 }
 
 static void advise(const struct og_spill *s, uint64_t at, size_t bytes, int advice)

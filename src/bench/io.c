@@ -279,7 +279,6 @@ static int measure(struct bench *b, const struct og_io_ops *ops, const struct og
             b->done, b->total, ops->name, p->shape.sequential ? "sequential" : "random",
             p->shape.bytes, p->shape.depth, p->rate.iops, p->rate.bytes_per_second * 1e-9);
     return 0;
-    return 0;
 }
 
 /* Measures page faults with more and more threads; each scan is on an uncached file. */

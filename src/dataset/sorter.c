@@ -19,7 +19,6 @@
  * Memory from the budget as "edge sorter": a and b, 16 bytes an edge. With weights 8 more, with
  * numbers 16 more. */
 #include "base/temporary.h"
-#include "dataset/meta.h"
 #include "dataset/writer.h"
 
 #include <fcntl.h>

@@ -2,7 +2,6 @@
  * excluded without reading their text, and the table grows without hashing again. */
 #include "dataset/word_runs.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <xxhash.h>

@@ -426,7 +426,6 @@ static int finish(struct og_pack *p, int read, struct og_io_counts *counts, stru
     if (rest > 0)
         memcpy(r->out + (r->out_bytes - rest), r->tail, rest);
     return 0;
-    return 0;
 }
 
 int og__pack_finish(struct og_pack *p, int read, struct og_io_counts *counts, struct og_err *err)

@@ -286,7 +286,6 @@ int og__shared_begin(struct og_shared *p, int read, uint32_t batch, char *out, s
                         p->path, batch);
     r->job = (struct og_read_job){.rows = r->order + e->misses, .n = e->shared, .out = out};
     return og__reader_submit(p->reader, &r->job, err);
-    return 0;
 }
 
 /* Compares the checksum of a batch's rows, by position. */

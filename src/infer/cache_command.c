@@ -76,7 +76,6 @@ static int list_folders(struct listing *l, struct og_places folders, const char 
                   "limit_seconds", (json_int_t)OG__PERSISTENT_CACHE_SECONDS);
     root = og__json_with(root, "kept", json_incref(l->caches));
     return og__json_deliver(root, NULL, out, err);
-    return 0;
 }
 
 int og_cache(const char *folder, bool clear, char **out, struct og_err *err)

@@ -1,13 +1,20 @@
 /* Checkpoints: safetensors with PyTorch Geometric's names and shapes.
  *
- *   checkpoint.safetensors, best.safetensors   parameters. Metadata: the model's shape, the names
- *                                              of its classes and columns, the sampler it was
- * trained with and, of links, what decided which edges were held out; no times resume.safetensors
- * the same, and adam.m.<name>, adam.v.<name>           the optimiser's moments there.<name> bits of
- * the rows that its folder has (rows_home.h) sum.<name>                             gradients of
- * the step under way, weighted and added older.<k>.<name>                       parameters after
- * earlier steps, the oldest first best.<name>                            the parameters of the best
- * epoch so far metadata "state"                       position and sums, as JSON with 17 digits
+ *   checkpoint.safetensors, best.safetensors   parameters. Metadata: the model's shape,
+ *                                              names of its classes and columns, the
+ *                                              sampler it was trained with and, of links,
+ *                                              what decided which edges were held out;
+ *                                              no times
+ *   resume.safetensors                         the same, and
+ *       adam.m.<name>, adam.v.<name>           the optimiser's moments
+ *       there.<name>                           bits of the rows that its folder has
+ *                                              (rows_home.h)
+ *       sum.<name>                             gradients of the step under way, weighted
+ *                                              and added
+ *       older.<k>.<name>                       parameters after earlier steps, the
+ *                                              oldest first
+ *       best.<name>                            parameters of the best epoch so far
+ *       metadata "state"                       position and sums, as JSON, 17 digits
  *       metadata "numbers"                     options that decide the numbers: must match
  *       metadata "dataset"                     of which dataset (dataset/identity.h) */
 #ifndef OG_CHECKPOINT_H

@@ -387,7 +387,6 @@ static int read_head(const struct og_tensors_file *f, uint64_t size, char **head
     *head = malloc(bytes + 1);
     return *head ? og__read_all(f->fd, *head, bytes, 0, f->path, err)
                  : og__fail_errno(err, -ENOMEM, NULL, "%s", f->path);
-    return 0;
 }
 
 int og__tensors_open(struct og_tensors_file *f, const char *path, struct og_err *err)

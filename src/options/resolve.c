@@ -298,7 +298,6 @@ int og__options_resolve(struct og_options *opt, const struct og_log *log, struct
     if (opt->policy != OG_POLICY_AUTO && opt->layout == OG_LAYOUT_AUTO)
         opt->layout = OG_LAYOUT_RAW;
     return 0;
-    return 0;
 }
 
 /* ---- workers ---- */

@@ -79,7 +79,6 @@ static int read_splits(struct splits *s, const char *list, struct og_err *err)
         OG_DO(read_split(s, list, n, err));
     }
     return s->n > 0 ? 0 : og__fail(err, -EINVAL, NULL, "executors: no split given");
-    return 0;
 }
 
 /* "SAMPLE,TRAIN" or "SAMPLE,TRAIN,STANDBY": seconds. */

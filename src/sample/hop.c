@@ -247,7 +247,6 @@ int og__flush_edges(struct og_hop *h, struct og_err *err)
         OG_DO(og__number_edges(h, h->block->n_edges, s->edge, s->filled, err));
     number(h);
     return 0;
-    return 0;
 }
 
 /* ---- the first nodes ---- */
@@ -303,6 +302,5 @@ int og__take_seeds(struct og_sampler *s, const uint32_t *seeds, uint32_t n,
         og__id_table_clear(&s->units, STRIDE);
         memset(s->n_units, 0, s->n_relations * sizeof(*s->n_units));
     }
-    return 0;
     return 0;
 }

@@ -338,7 +338,6 @@ int og__superbatch_append(struct og_superbatch *s, const struct og_batch *batch,
     }
     s->n++;
     return 0;
-    return 0;
 }
 
 int og__superbatch_refer(struct og_superbatch *s, const struct og_batch *batch,

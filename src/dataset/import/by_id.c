@@ -597,7 +597,6 @@ static int has_rows(struct og_table *text, struct og_err *err)
     OG_DO(og__table_read(text, &id, 1, &n, err));
     OG_DO(og__table_rewind(text, err));
     return n > 0;
-    return 0;
 }
 
 int og__by_id_list(struct og_importer *imp, const char *name, struct og_table **out,

@@ -138,7 +138,6 @@ static int read_header(struct matrix *m, struct og_err *err)
     m->pairs.line_hint = m->head.weighted ? "a line is: row column value, counted from 1"
                                           : "a line is: row column, counted from 1";
     return og__edge_text_rewind(&m->pairs, err);
-    return 0;
 }
 
 /* ---- entries ---- */
