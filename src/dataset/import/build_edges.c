@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <math.h>
 
+#define FREES_FROM (48 * OG_MIB) /* of memory left */
+
 static const char part[] = "import";
 const char og__no_edges_hint[] =
     "a graph without edges has nothing to sample; to learn from features alone, give each node an "
@@ -17,7 +19,8 @@ static int tell_sorted(void *arg, int64_t done, int64_t total, struct og_err *er
     return og__writing_goes_on(imp->observer, "sorting", "edges", done, total, err);
 }
 
-/* The most disk space in use at once: the edges being sorted are freed as the result grows. */
+/* The most disk space in use at once. Edges being sorted are freed as the result grows, but for
+ * what does not fill blocks. With little memory they are in pieces too small for that. */
 static int check_room(const struct og_importer *imp, int64_t expected, struct og_err *err)
 {
     const bool twice = imp->both_ways || imp->n_relations < imp->graph.n_relations;
@@ -28,8 +31,12 @@ static int check_room(const struct og_importer *imp, int64_t expected, struct og
     uint64_t sorted = edges * (8 + more);
     uint64_t result = edges * ((imp->graph.n_nodes <= INT32_MAX ? 4 : 8) + more);
     const bool spills = 2 * sorted > og__budget_left(imp->budget);
+    if (!spills)
+        sorted = 0;
+    const uint64_t less = OG_MIN(sorted, result);
+    const uint64_t stays = og__budget_left(imp->budget) < FREES_FROM ? less : less / 8;
     const uint64_t need =
-        OG_MAX(spills ? sorted : 0, result) + 8 * (uint64_t)og__schema_lists(&imp->graph);
+        OG_MAX(sorted, result) + stays + 8 * (uint64_t)og__schema_lists(&imp->graph);
     uint64_t left = og__disk_free(imp->dir.temporary);
     if (expected < 0 || left == 0 || need <= left)
         return 0;
