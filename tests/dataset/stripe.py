@@ -363,9 +363,9 @@ def finishes_what_was_left():
 
 def parts_of_machines():
     """verify reads a worker's part as it is, and finds what is damaged in it."""
-    run("generate", "whole", "--nodes", 301, "--dim", 5, "--quiet")
+    run("generate", "machines", "--nodes", 301, "--dim", 5, "--quiet")
     for part in range(2):
-        run("stripe", "whole", f"part-{part}", "--parts", 2, "--part", part, "--quiet")
+        run("stripe", "machines", f"part-{part}", "--parts", 2, "--part", part, "--quiet")
         assert "nothing wrong" in run("verify", f"part-{part}")
         rows = np.load(f"part-{part}/features.npy", mmap_mode="r+")
         rows[-1, 2] = np.nan
