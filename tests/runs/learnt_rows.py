@@ -357,6 +357,18 @@ def check_together():
     same("from-1", "from-2")
 
 
+def check_removed():
+    """A user who removes the best epoch's file does not end a run that gets better."""
+    words = ["train", "graph", *TRAIN, "--embedding-optimizer", "adagrad", "--lr", 0.001, "--epochs", 6, "--checkpoint-every", 0, "--run", "removed", "--quiet"]
+    child = subprocess.Popen([OUTGROW, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    resume, best = (pathlib.Path("removed", name) for name in ("resume.safetensors", "best.safetensors"))
+    while child.poll() is None and not (resume.exists() and b"best_rows" in resume.read_bytes()):
+        time.sleep(0.001)
+    best.unlink()
+    said = child.communicate()[1]
+    assert child.returncode == 0 and best.exists(), said
+
+
 def check_room():
     """A run resumes where the disk has just enough room besides its files. Names of one file count once."""
     if not os.environ.get("OG_ENDS"):
