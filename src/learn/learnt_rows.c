@@ -535,6 +535,7 @@ out:
 static int use_best(struct og_learnt *l, const char *path, struct og_err *err)
 {
     int rc = og__tensors_open(&l->best, path, err);
+    rc = rc < 0 ? rc : og__tensors_check(&l->best, err);
     for (uint32_t i = 0; rc == 0 && i < l->n_tables; i++) {
         const struct og_tensor wanted = values_of(&l->table[i]);
         OG_TRY(find(&l->best, &wanted, &l->table[i].best, err));

@@ -346,6 +346,10 @@ def check_together():
         subprocess.run(["cp", "-r", "moment-2", "moments"], check=True)
         os.unlink(f"moments/{name}")
         assert f"moments/{name}: " in again("moments"), name
+    subprocess.run(["cp", "moment-2/best.safetensors", "moments"], check=True)
+    data = pathlib.Path("moments/best.safetensors").read_bytes()
+    pathlib.Path("moments/best.safetensors").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))  # of a row
+    assert "moments/best.safetensors: " in refused("train", "graph", *TRAIN, *way, "--epochs", 2, "--run", "moments", "--resume")
     pathlib.Path("mine").mkdir()
     pathlib.Path("mine/embedding_1.npy").write_text("mine")
     assert "exists already" in refused("train", "graph", *TRAIN, *way, "--run", "mine")
