@@ -151,8 +151,7 @@ int og__file_link(const char *of, const char *path)
     if (rc < 0)
         return rc;
     unlink(name);
-    if (link(of, name) < 0 || rename(name, path) < 0)
-        rc = -errno;
+    rc = link(of, name) < 0 ? -errno : put_in_place(name, path, false, NULL);
     unlink(name); /* it stays where both were one file already */
     free(name);
     return rc;

@@ -503,9 +503,11 @@ int og__learnt_begin_best(struct og_learnt *l, const char *path, struct og_err *
         return og__fail_errno(err, -ENOMEM, NULL, "%s", path);
     l->best_named = false;
     unlink(l->former);
-    if (link(path, l->former) < 0 && rename(path, l->former) < 0) /* without links for a while */
-        return og__fail_errno(err, -errno, NULL, "%s: cannot keep it as %s", path, l->former);
-    return 0;
+    if (link(path, l->former) == 0 ||
+        rename(path, l->former) == 0 || /* without links for a while */
+        errno == ENOENT)                /* nothing to keep */
+        return 0;
+    return og__fail_errno(err, -errno, NULL, "%s: cannot keep it as %s", path, l->former);
 }
 
 int og__learnt_end_best(struct og_learnt *l, const char *path, struct og_err *err)
@@ -533,6 +535,7 @@ out:
 static int use_best(struct og_learnt *l, const char *path, struct og_err *err)
 {
     int rc = og__tensors_open(&l->best, path, err);
+    rc = rc < 0 ? rc : og__tensors_check(&l->best, err);
     for (uint32_t i = 0; rc == 0 && i < l->n_tables; i++) {
         const struct og_tensor wanted = values_of(&l->table[i]);
         OG_TRY(find(&l->best, &wanted, &l->table[i].best, err));

@@ -119,7 +119,7 @@ static int begin_undo(struct og_home *h, uint64_t from, struct og_err *err)
     head.hash = XXH3_64bits(&head, offsetof(struct head, hash));
     OG_TRY(og__newfile_open(&f, h->undo_path, err));
     OG_TRY(og__write_all(f.fd, &head, sizeof(head), 0, h->undo_path, err));
-    const int fd = dup(f.fd);
+    const int fd = fcntl(f.fd, F_DUPFD_CLOEXEC, 0);
     OG_TRY(fd < 0 ? og__fail_errno(err, -errno, NULL, "%s", h->undo_path) : 0);
     if (h->undo >= 0)
         close(h->undo);

@@ -82,19 +82,32 @@ static bool on_one_disk(const char *a, const char *b)
     return same;
 }
 
-/* What a resumed run has there already. */
-static uint64_t there_already(const struct og_options *opt, uint32_t n_groups)
+/* Names of one file have equal shares of its bytes. */
+static uint64_t bytes_there(const char *folder, const char *name)
 {
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; opt->resume && opt->run && k < n_groups; k++) {
-        char name[32];
-        struct stat st;
-        og__home_file(name, (int)k);
-        char *path = og__path_join(opt->run, name);
-        bytes += path && stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
-        free(path);
+    struct stat st;
+    char *path = og__path_join(folder, name);
+    const bool there = path && stat(path, &st) == 0;
+    free(path);
+    return there ? (uint64_t)st.st_blocks * 512 / OG_MAX((uint64_t)st.st_nlink, (uint64_t)1) : 0;
+}
+
+/* What a resumed run has there already. */
+static struct og_learnt_disk there_already(const struct og_options *opt, uint32_t n_groups)
+{
+    static const char *const models[] = {"best.safetensors", "best.safetensors.before",
+                                         "checkpoint.safetensors"};
+    struct og_learnt_disk there = {0};
+    char name[32];
+    if (!opt->resume || !opt->run)
+        return there;
+    for (size_t i = 0; i < OG_COUNT(models); i++)
+        there.run += bytes_there(opt->run, models[i]);
+    for (int k = -1; k < (int)n_groups; k++) {
+        og__home_file(name, k);
+        *(k < 0 ? &there.undo : &there.run) += bytes_there(opt->run, name);
     }
-    return bytes;
+    return there;
 }
 
 /* undo: of the records that checkpoints after the first overwrite. */
@@ -129,13 +142,14 @@ static int make_folder(struct og_session *s, struct og_err *err)
     OG_TRY(og__scratch_first(&own, opt, trains ? dirname(parent) : NULL, err));
     if (!own)
         OG_TRY(og__fail(err, -ENOENT, "give --scratch DIR", "no folder for learnable embeddings"));
-    const uint64_t there = there_already(opt, s->workload.graph->n_groups);
-    const uint64_t more = d->run > there ? d->run - there : 0;
+    const struct og_learnt_disk there = there_already(opt, s->workload.graph->n_groups);
+    const uint64_t more = d->run - OG_MIN(d->run, there.run);
+    const uint64_t undo = d->undo - OG_MIN(d->undo, there.undo);
     const bool together = on_one_disk(own, run);
     if (!(s->config.want & OG__WANT_PLAN_ONLY)) {
-        OG_TRY(check_room(s, own, d->scratch + (together ? more : 0), together ? d->undo : 0, err));
+        OG_TRY(check_room(s, own, d->scratch + (together ? more : 0), together ? undo : 0, err));
         if (!together)
-            OG_TRY(check_room(s, run, more, d->undo, err));
+            OG_TRY(check_room(s, run, more, undo, err));
     }
     OG_TRY(og__scratch_open(&s->learnt, OG__ONE_PLACE(own), err));
 out:

@@ -346,6 +346,10 @@ def check_together():
         subprocess.run(["cp", "-r", "moment-2", "moments"], check=True)
         os.unlink(f"moments/{name}")
         assert f"moments/{name}: " in again("moments"), name
+    subprocess.run(["cp", "moment-2/best.safetensors", "moments"], check=True)
+    data = pathlib.Path("moments/best.safetensors").read_bytes()
+    pathlib.Path("moments/best.safetensors").write_bytes(data[:-1] + bytes([data[-1] ^ 1]))  # of a row
+    assert "moments/best.safetensors: " in refused("train", "graph", *TRAIN, *way, "--epochs", 2, "--run", "moments", "--resume")
     pathlib.Path("mine").mkdir()
     pathlib.Path("mine/embedding_1.npy").write_text("mine")
     assert "exists already" in refused("train", "graph", *TRAIN, *way, "--run", "mine")
@@ -355,6 +359,33 @@ def check_together():
     train("graph", "from-1", *way, *first, "--epochs", 2, "--resume")
     train("graph", "from-2", *way, *first, "--epochs", 2)
     same("from-1", "from-2")
+
+
+def check_removed():
+    """A user who removes the best epoch's file does not end a run that gets better."""
+    words = ["train", "graph", *TRAIN, "--embedding-optimizer", "adagrad", "--lr", 0.001, "--epochs", 6, "--checkpoint-every", 0, "--run", "removed", "--quiet"]
+    child = subprocess.Popen([OUTGROW, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    resume, best = (pathlib.Path("removed", name) for name in ("resume.safetensors", "best.safetensors"))
+    while child.poll() is None and not (resume.exists() and b"best_rows" in resume.read_bytes()):
+        time.sleep(0.001)
+    best.unlink()
+    said = child.communicate()[1]
+    assert child.returncode == 0 and best.exists(), said
+
+
+def check_room():
+    """A run resumes where the disk has just enough room besides its files. Names of one file count once."""
+    if not os.environ.get("OG_ENDS"):
+        return
+    way = ["--embedding-optimizer", "adagrad", "--policy", "belady", "--cache", "5%"]
+    train("graph", "room", *way, "--epochs", 1)
+    told = json.loads(run("plan", "graph", *TRAIN, *way, "--json"))["embeddings"]
+    there = {s.st_ino: s.st_blocks * 512 for name in ("embedding_*.npy", "*.safetensors") for s in map(os.stat, pathlib.Path("room").glob(name)) if s.st_nlink == 2 or "npy" in name}
+    need = told["scratch_bytes"] + told["run_bytes"] + 4000 * 16 * 4 - sum(there.values())  # one model more
+    for less in 1, 0:
+        env = {**os.environ, "LD_PRELOAD": os.environ["OG_ENDS"], "OG_ENDS_ROOM": str(need - less)}
+        done = subprocess.run([OUTGROW, *map(str, ["train", "graph", *TRAIN, *way, "--run", "room", "--resume"])], capture_output=True, text=True, env=env)
+        assert done.returncode == less and ("may write up to" in done.stderr) == less, (less, need, there, done.stderr)
 
 
 def check_ended():

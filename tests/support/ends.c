@@ -1,7 +1,7 @@
 /* An early end, preloaded in commands that tests start. Calls that change files whose paths have
  * OG_ENDS_IN in them are counted. At the OG_ENDS_AT-th of them the process is killed, after half of
  * what it writes. With OG_ENDS_FULL the disk is full instead from then on. At its end a process
- * writes how many there were into OG_ENDS_TOLD. */
+ * writes how many there were into OG_ENDS_TOLD. With OG_ENDS_ROOM disks have so many bytes free. */
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -102,6 +103,22 @@ int unlink(const char *path)
 {
     before(is_meant(path));
     return ((int (*)(const char *))dlsym(RTLD_NEXT, "unlink"))(path);
+}
+
+int statvfs(const char *path, struct statvfs *fs)
+{
+    const long room = number("OG_ENDS_ROOM");
+    const int rc = ((int (*)(const char *, struct statvfs *))dlsym(RTLD_NEXT, "statvfs"))(path, fs);
+    if (rc == 0 && room > 0) {
+        fs->f_frsize = 1;
+        fs->f_bavail = (fsblkcnt_t)room;
+    }
+    return rc;
+}
+
+int statvfs64(const char *path, struct statvfs64 *fs)
+{
+    return statvfs(path, (struct statvfs *)fs);
 }
 
 __attribute__((destructor)) static void tell(void)
