@@ -150,16 +150,17 @@ static int make_file(const struct og_home *h, struct rows *r, struct og_err *err
     return rc;
 }
 
-/* The first rows are about to come: nothing is there. */
+/* The first rows are about to come: nothing is there. By the undo a run is recognised (rundir.h).
+ */
 static int begin(struct og_home *h, struct og_err *err)
 {
     int rc = 0;
     if (h->begun)
         return 0;
+    OG_TRY(begin_undo(h, 0, err));
     for (uint32_t k = 0; k < h->n; k++)
         if (h->rows[k].bytes > 0)
             OG_TRY(make_file(h, &h->rows[k], err));
-    OG_TRY(begin_undo(h, 0, err));
     h->begun = true;
 out:
     return rc;

@@ -413,6 +413,11 @@ def check_ended():
             same(straight, name)
             assert not list(pathlib.Path(name).glob("*.before")) and not list(pathlib.Path(name).glob("*.tmp-*")), name
             subprocess.run(["rm", "-r", name], check=True)
+    for at in range(1, 12):  # while rows begin with those of --init
+        words = ["train", "graph", *TRAIN, *way, "--init", f"{straight}/best.safetensors", "--run", f"init-{at}"]
+        ended(f"init-{at}", at, *words)
+        run(*words, *(["--resume"] if os.listdir(f"init-{at}") else []))
+        same("init-1", f"init-{at}")
     print(f"{ends} runs ended early, and resumed to the same bytes")
 
 
