@@ -32,8 +32,9 @@ struct rows {
 struct head {
     char magic[8];
     uint64_t from, to, hash; /* names; of what is before */
+    uint64_t sealed, seal;   /* where blocks end that were synced; its hash. It may be torn. */
 };
-static const char magic[8] = "OGUNDO1";
+static const char magic[8] = "OGUNDO2";
 
 /* Records of a block begin at a fixed place, after as many numbers as it may have. */
 struct block {
@@ -47,7 +48,7 @@ struct og_home {
     struct og_home_io *io;
     char *undo_path;
     int undo;
-    off_t undo_end;
+    off_t undo_end, sealed;
     uint64_t from, to;
     bool resumes, begun;
     size_t room;   /* of each: */
@@ -124,7 +125,7 @@ static int begin_undo(struct og_home *h, uint64_t from, struct og_err *err)
     if (h->undo >= 0)
         close(h->undo);
     h->undo = fd;
-    h->undo_end = sizeof(head);
+    h->undo_end = h->sealed = sizeof(head);
     OG_TRY(og__newfile_commit(&f, err));
     h->from = from;
     h->to = head.to;
@@ -150,16 +151,17 @@ static int make_file(const struct og_home *h, struct rows *r, struct og_err *err
     return rc;
 }
 
-/* The first rows are about to come: nothing is there. */
+/* The first rows are about to come: nothing is there. By the undo a run is recognised (rundir.h).
+ */
 static int begin(struct og_home *h, struct og_err *err)
 {
     int rc = 0;
     if (h->begun)
         return 0;
+    OG_TRY(begin_undo(h, 0, err));
     for (uint32_t k = 0; k < h->n; k++)
         if (h->rows[k].bytes > 0)
             OG_TRY(make_file(h, &h->rows[k], err));
-    OG_TRY(begin_undo(h, 0, err));
     h->begun = true;
 out:
     return rc;
@@ -318,9 +320,26 @@ static int sync_file(int fd, const char *path, struct og_err *err)
                                     : og__fail_errno(err, -errno, NULL, "%s: cannot flush", path);
 }
 
+static uint64_t seal_of(const struct head *head)
+{
+    return XXH3_64bits_withSeed(&head->sealed, sizeof(head->sealed), head->to);
+}
+
+/* The head says how much of it was synced. Rows are overwritten after that. */
 int og__home_protected(struct og_home *h, struct og_err *err)
 {
-    return h->undo_end > (off_t)sizeof(struct head) ? sync_file(h->undo, h->undo_path, err) : 0;
+    const size_t at = offsetof(struct head, sealed);
+    struct head head = {.to = h->to, .sealed = (uint64_t)h->undo_end};
+    int rc = 0;
+    if (h->undo_end == h->sealed)
+        return 0;
+    head.seal = seal_of(&head);
+    OG_TRY(sync_file(h->undo, h->undo_path, err));
+    OG_TRY(og__write_all(h->undo, &head.sealed, sizeof(head) - at, (off_t)at, h->undo_path, err));
+    OG_TRY(sync_file(h->undo, h->undo_path, err));
+    h->sealed = h->undo_end;
+out:
+    return rc;
 }
 
 /* ---- records of now ---- */
@@ -408,8 +427,7 @@ out:
     return rc;
 }
 
-/* A block at undo_end. 0: there is none, or it was cut short; what it has was not overwritten yet.
- */
+/* A block at undo_end. 0: there is none, or it was cut short. */
 static int read_block(struct og_home *h, off_t size, struct og_err *err)
 {
     struct block *b = (void *)h->buffer;
@@ -426,8 +444,10 @@ static int read_block(struct og_home *h, off_t size, struct og_err *err)
         return 0;
     OG_TRY(og__read_all(h->undo, b, bytes, at, h->undo_path, err));
     count(&h->io->read, bytes);
+    if (b->hash != hash_of(h, b, bytes))
+        return 0;
     h->undo_end += (off_t)bytes;
-    return b->hash == hash_of(h, b, bytes);
+    return 1;
 out:
     return rc;
 }
@@ -447,6 +467,9 @@ static int go_back(struct og_home *h, struct og_err *err)
                 OG_TRY(og__home_put(h, b->group, b->row[i], record, err));
     }
     OG_TRY(rc);
+    if (h->undo_end < h->sealed) /* what comes later was not overwritten yet */
+        OG_TRY(og__fail(err, -EINVAL, other_hint, "%s: damaged at byte %lld", h->undo_path,
+                        (long long)h->undo_end));
     OG_TRY(og__home_sync(h, err));
 out:
     return rc;
@@ -473,6 +496,7 @@ int og__home_restore(struct og_home *h, uint64_t name, const char *resume, struc
     h->begun = true;
     h->from = head.from;
     h->undo_end = sizeof(head);
+    h->sealed = head.seal == seal_of(&head) ? (off_t)head.sealed : 0;
     if (head.from == name)
         OG_TRY(go_back(h, err));
     h->to = name;

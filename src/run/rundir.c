@@ -126,8 +126,11 @@ static int refuse_files(const struct og_rundir *d, struct og_err *err)
 /* Does it hold a run, begun at least? A config.yaml alone may be the user's. */
 static int holds_run(const struct og_rundir *d, struct og_err *err)
 {
+    char undo[32];
     int rc = is_there(d->resume, err);
-    return rc == 0 ? is_there(d->plan, err) : rc;
+    rc = rc == 0 ? is_there(d->plan, err) : rc;
+    og__home_file(undo, -1);
+    return rc == 0 ? og__exists(d->path, undo, err) : rc;
 }
 
 /* The folder is there: take it, unless it holds what must stay. */

@@ -14,9 +14,9 @@ struct og_rundir {
 };
 
 /* Would og__rundir_open take `path`? Call it before the work begins; it creates nothing. NULL is a
- * new one. -EEXIST where the folder is a dataset, or has a file that a run writes, unless resume is
- * set and it holds resume.safetensors or plan.json. Then it is an earlier run's, except `input` (or
- * NULL), which is only read. -EBUSY where another process trains in it just now. */
+ * new one. -EEXIST where the folder is a dataset, or has a file that a run writes. With resume it
+ * may hold resume.safetensors, plan.json or embedding.undo. Then it is an earlier run's, except
+ * `input` (or NULL), which is only read. -EBUSY where another process trains in it just now. */
 OG_MUST_CHECK int og__rundir_check(const char *path, bool resume, const char *input,
                                    struct og_err *err);
 /* Creates `path`, or runs/<date>-<n> when it is NULL. What would be refused is refused. What a

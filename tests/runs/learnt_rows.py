@@ -413,6 +413,27 @@ def check_ended():
             same(straight, name)
             assert not list(pathlib.Path(name).glob("*.before")) and not list(pathlib.Path(name).glob("*.tmp-*")), name
             subprocess.run(["rm", "-r", name], check=True)
+    for at in range(1, 12):  # while rows begin with those of --init
+        words = ["train", "graph", *TRAIN, *way, "--init", f"{straight}/best.safetensors", "--run", f"init-{at}"]
+        ended(f"init-{at}", at, *words)
+        run(*words, *(["--resume"] if os.listdir(f"init-{at}") else []))
+        same("init-1", f"init-{at}")
+    refusals = 0
+    for at in range(changes // 2, changes // 2 + 40):  # an undo that is damaged after rows were overwritten
+        name, words = f"undo-{at}", ["train", "graph", *TRAIN, *way, "--run", f"undo-{at}"]
+        ended(name, at, *words)
+        undo = pathlib.Path(name, "embedding.undo")
+        data = undo.read_bytes()
+        sealed = int.from_bytes(data[32:40], "little")
+        if len(data) == sealed > 48:
+            for other in data[:-1], data[:99] + bytes([data[99] ^ 1]) + data[100:]:
+                undo.write_bytes(other)
+                refusals += "embedding.undo: damaged" in refused(*words, "--resume")
+            undo.write_bytes(data)
+            run(*words, "--resume")
+            same(straight, name)
+            break
+    assert refusals == 2, refusals
     print(f"{ends} runs ended early, and resumed to the same bytes")
 
 
