@@ -79,7 +79,6 @@ int og__written_open(struct og_written **out, const struct og_group *of, uint32_
     OG_DO(og__writes_open(&w->writes, n_slots, b, err));
     w->changed = og__alloc(b, there_bytes(w->n_rows), TABLES, err);
     OG_DO(w->changed ? 0 : -ENOMEM);
-    memset(w->changed, 0, there_bytes(w->n_rows));
     OG_DO(opt->foreseen > 0 ? og__ahead_open(w, opt, err) : open_behind(w, in_flight, err));
     return 0;
 }

@@ -179,7 +179,6 @@ static int open_rows(struct og_home *h, const char *folder, const struct og_grou
     r->there = og__alloc(h->budget, og__home_bytes(r->n_rows), MODEL, err);
     if (!r->there)
         return -ENOMEM;
-    memset(r->there, 0, og__home_bytes(r->n_rows));
     r->kept = r->there + og__bits_words(r->n_rows);
     r->bytes = og__row_bytes(of);
     h->room = OG_MAX(h->room, room_for(r->bytes));
@@ -205,7 +204,6 @@ int og__home_open(struct og_home **out, const char *folder, const struct og_grap
             OG_TRY(open_rows(h, folder, &g->group[k], &h->rows[k], err));
     h->buffer = og__alloc(b, 2 * h->room, MODEL, err);
     OG_TRY(h->buffer ? 0 : -ENOMEM);
-    memset(h->buffer, 0, h->room);
     h->putting = h->buffer + h->room;
 out:
     return rc;

@@ -100,7 +100,7 @@ static int import_edges(struct og_importer *imp, enum og__split which, struct og
     OG_TRY(og__import_open_pairs(imp, file, &t, err));
     OG_TRY(doubtful(imp, t, edges_of[which].name, err));
     OG_TRY(og__import_edge_split(imp, t, name, err));
-    if (strncmp(file, "edge", 4) == 0)
+    if (file == graph_edges.file[0] || file == graph_edges.file[1])
         og__import_say(imp, "%s: all are training edges, as others are held out", t->name);
 out:
     og__table_close(t);
